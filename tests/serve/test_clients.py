@@ -95,6 +95,6 @@ def test_mlflow(folder: Path) -> None:
     with InThread(folder / "model.json") as running:
         found = asked("mlflow", running.port, "")
     assert found["version"] == cumae.__version__
-    assert found["frame"] == found["frames"] == ["yes", "no"]
-    assert found["dict"] == ["yes"]
+    assert found["frame"] == ["yes", "no"]
+    assert found["list"] == found["array"] == ["yes"]
     assert "400" in found["refusal"]

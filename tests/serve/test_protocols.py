@@ -20,18 +20,18 @@ from hypothesis.extra import numpy as hnp
 from cumae.serve.bodies import read_json, unpack
 from cumae.serve.errors import Refused
 from cumae.serve.protocol import v1, v2
-from cumae.serve.protocol.forms import CELLS, FRAME, NUMBERS, Form
+from cumae.serve.protocol.forms import CELLS, FRAME, NUMBERS, RowFormat
 from cumae.serve.protocol.replies import Labels, tensor_reply
 
-TWO = Form(2, None, NUMBERS, [True, True])
-NAMED = Form(2, ["age", "bmi"], NUMBERS, [True, True])
-MIXED = Form(2, ["age", "job"], CELLS, [True, False])
-FRAMED = Form(2, ["age", "job"], FRAME, [True, False])
-SIZES = v1.Sizes(rows=1_000, unpacked=2**20)
+TWO = RowFormat(2, None, NUMBERS, [True, True])
+NAMED = RowFormat(2, ["age", "bmi"], NUMBERS, [True, True])
+MIXED = RowFormat(2, ["age", "job"], CELLS, [True, False])
+FRAMED = RowFormat(2, ["age", "job"], FRAME, [True, False])
+SIZES = v1.UnpackLimits(rows=1_000, unpacked=2**20)
 DTYPES = sorted(set(v2.TYPES) - {"BOOL"})
 
 
-def decoded(form: Form, given: Any, data: bytes = b"") -> v2.Wish:
+def decoded(form: RowFormat, given: Any, data: bytes = b"") -> v2.Wish:
     head = json.dumps(given).encode()
     return v2.decode(form, head + data, len(head) if data else None, read_json)
 
@@ -190,7 +190,7 @@ FIELDS = st.sampled_from(["name", "shape", "datatype", "data", "parameters"])
 @given(st.dictionaries(FIELDS, JSON), st.binary(max_size=40), st.sampled_from([TWO, MIXED, FRAMED]))
 @example({"data": [[]]}, b"", TWO)
 def test_whatever_a_tensor_holds_is_read_or_refused(
-    strange: dict[str, Any], data: bytes, form: Form
+    strange: dict[str, Any], data: bytes, form: RowFormat
 ) -> None:
     head = json.dumps({"inputs": [{**GOOD, **strange}]}).encode()
     try:
@@ -203,7 +203,7 @@ def test_whatever_a_tensor_holds_is_read_or_refused(
 
 @FEW
 @given(st.binary(max_size=200), st.integers(0, 250), st.sampled_from([TWO, MIXED]))
-def test_any_bytes_are_read_or_refused(body: bytes, length: int, form: Form) -> None:
+def test_any_bytes_are_read_or_refused(body: bytes, length: int, form: RowFormat) -> None:
     for header in (None, length):
         with pytest.raises(Refused):
             v2.decode(form, body, header, read_json)

@@ -12,7 +12,8 @@ from cumae.cli.options import AsJson
 
 keys = typer.Typer(
     name="keys",
-    help="Make, list and revoke the access keys of a server's clients.",
+    help="Make, list and revoke the access keys of a server's clients.\n\n"
+    "Example: `cumae keys new access.json --client ward`, `cumae keys list access.json`",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -22,7 +23,6 @@ AccessFile = Annotated[
 ]
 
 
-@keys.command("new")
 def new(
     file: AccessFile,
     client: Annotated[
@@ -64,7 +64,6 @@ def new(
     typer.echo(text)
 
 
-@keys.command("list")
 def show(file: AccessFile, as_json: AsJson = False) -> None:
     """List keys, without their secret parts.
 
@@ -78,16 +77,15 @@ def show(file: AccessFile, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(told, indent=1))
         return
     for key in found:
-        limits = [f"until {key.expires}"] * (key.expires is not None)
-        limits += [f"{key.rate:g} rows a second"] * (key.rate is not None)
-        limits += [f"{key.answers:,} rows"] * (key.answers is not None)
-        limits += [f"for {', '.join(key.models or ())}"] * (key.models is not None)
+        limits = [] if key.expires is None else [f"until {key.expires}"]
+        limits += [] if key.rate is None else [f"{key.rate:g} rows a second"]
+        limits += [] if key.answers is None else [f"{key.answers:,} rows"]
+        limits += [] if key.models is None else [f"for {', '.join(key.models)}"]
         limits += ["revoked"] * key.revoked
         parts = [key.name, key.client, ",".join(key.roles), *limits]
         typer.echo("  ".join(parts))
 
 
-@keys.command("revoke")
 def revoke(
     file: AccessFile,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The first part of the key.")],
@@ -99,3 +97,8 @@ def revoke(
     from cumae.serve.keys import KeyFile  # noqa: PLC0415
 
     KeyFile(Path(file)).revoke(name)
+
+
+keys.command("new")(new)
+keys.command("list")(show)
+keys.command("revoke")(revoke)

@@ -24,7 +24,7 @@ from cumae.serve.errors import Refused, bad, refusal_of, too_large, unknown
 from cumae.serve.metrics import Metrics
 from cumae.serve.models import VERSION, House, Served
 from cumae.serve.protocol import v1, v2
-from cumae.serve.protocol.forms import Question
+from cumae.serve.protocol.forms import RowsAsked
 from cumae.serve.protocol.replies import plain, predictions, tensor_reply
 from cumae.serve.quiet_log import log_internal
 from cumae.serve.settings import Settings
@@ -235,7 +235,7 @@ class Server:
         served = self._model(request)
         kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         body = await self.bodies.read(request.receive, request.headers)
-        sizes = v1.Sizes(self.settings.most_rows, self.settings.most_unpacked)
+        sizes = v1.UnpackLimits(self.settings.most_rows, self.settings.most_unpacked)
         decode = (v1.decode_mlflow, served.form, body, kind.decode("latin-1"), read_json, sizes)
         question = await _decoded(body, *decode)
         answers = await self._answers(served, question, request, _key_of(request))
@@ -256,7 +256,7 @@ class Server:
         return self.house.find(name, request.params.get("version"), request.who)
 
     async def _answers(
-        self, served: Served, question: Question, request: Request, request_id: str
+        self, served: Served, question: RowsAsked, request: Request, request_id: str
     ) -> Any:
         if question.n_rows > self.settings.most_rows:
             raise too_large("more rows than this server takes in one request")

@@ -21,7 +21,7 @@ import numpy as np
 from cumae.errors import CumaeError
 from cumae.predictors import Call
 from cumae.serve.errors import busy
-from cumae.serve.protocol.forms import Question
+from cumae.serve.protocol.forms import RowsAsked
 
 PART_ROWS = 1_024  # of a large request, which go together
 MOST_WAIT = 0.005  # seconds for which a group waits for those who were just answered
@@ -33,7 +33,7 @@ STOP = None
 class Engine(Protocol):
     """Asks one model."""
 
-    async def ask(self, question: Question, **whose: Any) -> Any:
+    async def ask(self, question: RowsAsked, **whose: Any) -> Any:
         """Return the answers, or raise an error of cumae."""
 
     async def change(self, work: Callable[[], Any]) -> Any:
@@ -56,7 +56,7 @@ class Inline:
         self._model = model
         self._room = asyncio.Semaphore(2)
 
-    async def ask(self, question: Question, **_: Any) -> Any:
+    async def ask(self, question: RowsAsked, **_: Any) -> Any:
         """Return the answers; ids mean nothing here."""
         if question.n_rows <= INLINE_ROWS:
             return self._model.predict(question.X)
@@ -104,7 +104,7 @@ class Waiting:
         return np.concatenate(self.answers)
 
 
-class Writer:
+class OracleThread:
     """Asks one oracle from a thread of its own.
 
     Parameters
@@ -127,19 +127,19 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
-    async def ask(self, question: Question, **whose: Any) -> Any:
+    async def ask(self, question: RowsAsked, **whose: Any) -> Any:
         """Return the answers to a question.
 
         Parameters
         ----------
-        question : Question
+        question : RowsAsked
             The rows.
-        **whose
+        **whose : object
             Fields of a :class:`cumae.Call`; ``request_id`` is a tuple of ids.
         """
         return await self._put(self._cut(question, whose), question.n_rows)
 
-    def _cut(self, question: Question, whose: dict[str, Any]) -> list[Call]:
+    def _cut(self, question: RowsAsked, whose: dict[str, Any]) -> list[Call]:
         """Return the parts of a request; those of a finite budget are not cut."""
         request_id = whose.pop("request_id", None)
         n_rows = question.n_rows

@@ -101,7 +101,7 @@ def new_key(client: str, roles: tuple[str, ...], **more: Any) -> tuple[AccessKey
         Who gets it; empty for its own name.
     roles : tuple of str
         What it may do.
-    **more
+    **more : object
         Other fields of :class:`AccessKey`.
     """
     name = SYSTEM.words(1).tobytes()[:NAME_BYTES].hex()

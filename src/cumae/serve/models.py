@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.predictors.stateful import StatefulPredictor, counter_of
 from cumae.serve.access import Limits, Who, not_allowed
-from cumae.serve.asking import Engine, Inline, Writer
+from cumae.serve.asking import Engine, Inline, OracleThread
 from cumae.serve.errors import Refused, bad, is_unwell, too_large, unknown
-from cumae.serve.protocol.forms import CELLS, FRAME, NUMBERS, Form, Question
+from cumae.serve.protocol.forms import CELLS, FRAME, NUMBERS, RowFormat, RowsAsked
 from cumae.serve.protocol.replies import Labels
 from cumae.serve.settings import ModelSettings
 from cumae.store import open as open_oracle
@@ -49,7 +49,9 @@ class Served:
 
     def start(self) -> None:
         """Begin to answer; there must be an event loop."""
-        self._engine = Writer(self.model, self._tick) if self.is_oracle else Inline(self.model)
+        self._engine = (
+            OracleThread(self.model, self._tick) if self.is_oracle else Inline(self.model)
+        )
 
     def close(self) -> None:
         """Answer what waits, and close the oracle."""
@@ -58,12 +60,12 @@ class Served:
         elif self.is_oracle:
             self.model.close()
 
-    async def ask(self, question: Question, who: Who, request_id: str, limits: Limits) -> Any:
+    async def ask(self, question: RowsAsked, who: Who, request_id: str, limits: Limits) -> Any:
         """Return the answers to a question.
 
         Parameters
         ----------
-        question : Question
+        question : RowsAsked
             The rows.
         who : Who
             Who asks.
@@ -83,7 +85,7 @@ class Served:
                 limits.give_back(who.key, question.n_rows)
             raise
 
-    async def _asked(self, question: Question, whose: dict[str, Any]) -> NDArray[Any]:
+    async def _asked(self, question: RowsAsked, whose: dict[str, Any]) -> NDArray[Any]:
         if self._engine is None or self.unwell:
             raise Refused(503, "unwell", "this model cannot answer now")
         try:
@@ -94,7 +96,7 @@ class Served:
             raise
         return np.asarray(found)
 
-    def _whose(self, question: Question, who: Who) -> dict[str, Any]:
+    def _whose(self, question: RowsAsked, who: Who) -> dict[str, Any]:
         """Return who is named in a call; refuse ids that the model has no use for."""
         count = question.n_rows
         if not self.is_oracle:
@@ -213,7 +215,7 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _form_of(model: Any) -> Form:
+def _form_of(model: Any) -> RowFormat:
     """Return the form in which a model takes rows, from what was fixed at fit."""
     if isinstance(model, StatefulPredictor):
         reader = counter_of(model).state.fitted.reader
@@ -231,7 +233,7 @@ def _form_of(model: Any) -> Form:
         for place, column in enumerate(columns.columns)
     ]
     kind = FRAME if as_frames else NUMBERS if columns.numbers_only else CELLS
-    return Form(model.n_features_in_, columns.original_names, kind, numeric)
+    return RowFormat(model.n_features_in_, columns.original_names, kind, numeric)
 
 
 class House:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import cumae
+from cumae.remembering import remembered
 
 Plain = dict[str, Any]
 
@@ -100,67 +100,62 @@ def _operation(
     return found
 
 
+INFER = {
+    "type": "object",
+    "required": ["inputs"],
+    "properties": {
+        "id": {"type": "string", "maxLength": 256},
+        "inputs": {"type": "array", "minItems": 1, "items": TENSOR},
+        "outputs": {"type": "array"},
+        "parameters": {"type": "object"},
+    },
+}
+INFERRED = {
+    "type": "object",
+    "required": ["model_name", "outputs"],
+    "properties": {"outputs": {"type": "array", "minItems": 1}},
+}
+INSTANCES = {
+    "type": "object",
+    "required": ["instances"],
+    "properties": {"instances": ROWS, "query_ids": IDS, "user_ids": IDS},
+}
+INVOKED = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("dataframe_split", "inputs", "params"), ANYTHING),
+        **dict.fromkeys(("dataframe_records", "instances"), ROWS),
+    },
+}
+LABELS = {
+    "type": "object",
+    "required": ["labels"],
+    "properties": {
+        "labels": {"type": "array", "minItems": 1},
+        "query_ids": IDS,
+        "instances": ROWS,
+        "user_ids": IDS,
+    },
+}
+
+
 def _asking() -> Plain:
-    tensors = _json(
-        {
-            "type": "object",
-            "required": ["inputs"],
-            "properties": {
-                "id": {"type": "string", "maxLength": 256},
-                "inputs": {"type": "array", "minItems": 1, "items": TENSOR},
-                "outputs": {"type": "array"},
-                "parameters": {"type": "object"},
-            },
-        }
-    )
-    replied = _json(
-        {
-            "type": "object",
-            "required": ["model_name", "outputs"],
-            "properties": {"outputs": {"type": "array", "minItems": 1}},
-        }
-    )
-    replied["application/octet-stream"] = {"schema": {"type": "string", "format": "binary"}}
-    infer = _operation("Ask, by the Open Inference Protocol.", replied, ASKING, tensors, key=True)
-    instances = {
-        "type": "object",
-        "required": ["instances"],
-        "properties": {"instances": ROWS, "query_ids": IDS, "user_ids": IDS},
-    }
-    predict = _operation(
-        "Ask, by KServe's first protocol.", _json(PREDICTIONS), ASKING, _json(instances), key=True
-    )
-    frames = dict.fromkeys(("dataframe_split", "inputs"), ANYTHING)
-    frames |= {"dataframe_records": ROWS, "instances": ROWS, "params": ANYTHING}
-    bodies = _json({"type": "object", "properties": frames})
-    bodies["text/csv"] = {"schema": {"type": "string"}}
-    told = "Ask, by MLflow's protocol."
-    invoke = _operation(told, _json(PREDICTIONS), ASKING, bodies, key=True)
-    labels = _operation(
-        "Tell labels of earlier queries, or give new rows with labels.",
-        _json(ANYTHING),
-        ASKING,
-        _json(
-            {
-                "type": "object",
-                "required": ["labels"],
-                "properties": {
-                    "labels": {"type": "array", "minItems": 1},
-                    "query_ids": IDS,
-                    "instances": ROWS,
-                    "user_ids": IDS,
-                },
-            }
-        ),
-        key=True,
-    )
+    def post(told: str, good: Plain, body: Plain) -> Plain:
+        return {"post": _operation(told, good, ASKING, body, key=True)}
+
+    octets = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    infer = post("Ask, by the Open Inference Protocol.", _json(INFERRED) | octets, _json(INFER))
+    bodies = _json(INVOKED) | {"text/csv": {"schema": {"type": "string"}}}
+    invoke = post("Ask, by MLflow's protocol.", _json(PREDICTIONS), bodies)
+    told = "Ask, by KServe's first protocol."
+    labels = "Tell labels of earlier queries, or give new rows with labels."
     return {
-        "/v2/models/{name}/infer": {"post": infer},
-        "/v2/models/{name}/versions/{version}/infer": {"post": infer},
-        "/v1/models/{name}:predict": {"post": predict},
-        "/invocations": {"post": invoke},
-        "/models/{name}/invocations": {"post": invoke},
-        "/models/{name}/labels": {"post": labels},
+        "/v2/models/{name}/infer": infer,
+        "/v2/models/{name}/versions/{version}/infer": infer,
+        "/v1/models/{name}:predict": post(told, _json(PREDICTIONS), _json(INSTANCES)),
+        "/invocations": invoke,
+        "/models/{name}/invocations": invoke,
+        "/models/{name}/labels": post(labels, _json(ANYTHING), _json(LABELS)),
     }
 
 
@@ -203,10 +198,11 @@ def _looking() -> Plain:
 def description() -> Plain:
     """Return the whole description."""
     paths = _asking() | _looking()
-    for path, item in paths.items():
+    for path, item in list(paths.items()):
         named = [name for name in ("name", "version") if f"{{{name}}}" in path]
         if named:
-            item["parameters"] = [
+            paths[path] = {**item}
+            paths[path]["parameters"] = [
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
                 for name in named
             ]
@@ -218,7 +214,7 @@ def description() -> Plain:
     }
 
 
-@functools.cache
+@remembered
 def text() -> bytes:
     """Return it as JSON."""
     return json.dumps(description()).encode()

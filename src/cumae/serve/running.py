@@ -6,6 +6,7 @@ import resource
 import signal
 import socket
 import ssl
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from cumae.errors import InvalidParameter
 from cumae.serve.app import Server
 from cumae.serve.errors import error_body
+from cumae.serve.keys import KeyFile
 from cumae.serve.models import House
 from cumae.serve.quiet_log import LOGGER, begin, no_dumps
 from cumae.serve.settings import Settings
@@ -116,6 +118,8 @@ def run(settings: Settings) -> None:
     many_files()
     begin()
     tls = _tls(settings)
+    if settings.access is not None:
+        KeyFile(Path(settings.access)).read()  # before an oracle is opened
     stopped: list[int] = []
 
     def stop(number: int, _: FrameType | None) -> None:

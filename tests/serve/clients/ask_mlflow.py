@@ -14,10 +14,15 @@ line.wait_server_ready(timeout=20)
 line.ping()
 frame = pd.DataFrame({"job": ["nurse", "baker"], "age": [0.9, 0.1]})
 found = {"version": line.get_version()}
-found["frame"] = line.invoke(frame).predictions
-found["dict"] = line.invoke({"inputs": {"age": [0.9], "job": ["nurse"]}}).predictions
-found["frames"] = line.invoke(frame).get_predictions().iloc[:, 0].tolist()
-found["array"] = line.invoke(np.array([["0.9", "nurse"]], dtype=object)).predictions
+
+
+def answers(given):
+    return line.invoke(given).get_predictions().iloc[:, 0].tolist()
+
+
+found["frame"] = answers(frame)
+found["list"] = answers([[0.9, "nurse"]])
+found["array"] = answers(np.array([[0.9, "nurse"]], dtype=object))
 try:
     line.invoke(pd.DataFrame({"age": [1.0]}))
 except Exception as error:  # noqa: BLE001 - the client names no class of its own

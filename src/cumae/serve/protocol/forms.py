@@ -26,7 +26,7 @@ PLAIN = {*COUNTED, type(None)}
 
 
 @dataclass(frozen=True)
-class Form:
+class RowFormat:
     """The form in which a model takes its rows, and the names of its columns.
 
     Parameters
@@ -122,7 +122,7 @@ class Form:
         return [list(row) for row in zip(*read, strict=True)]
 
 
-class Question(NamedTuple):
+class RowsAsked(NamedTuple):
     """What a request asks.
 
     Parameters
@@ -144,7 +144,7 @@ class Question(NamedTuple):
         return "<a question>"  # nothing of it belongs into a message
 
 
-def asked(X: Any, query_ids: Any = None, user_ids: Any = None) -> Question:
+def asked(X: Any, query_ids: Any = None, user_ids: Any = None) -> RowsAsked:
     """Return a question; refuse one without rows, and ids that are not one for each row."""
     count = len(X)
     if not count:
@@ -152,7 +152,7 @@ def asked(X: Any, query_ids: Any = None, user_ids: Any = None) -> Question:
     for name, ids in (("query_ids", query_ids), ("user_ids", user_ids)):
         if ids is not None:
             check_ids(ids, count, name)
-    return Question(X, count, query_ids, user_ids)
+    return RowsAsked(X, count, query_ids, user_ids)
 
 
 def check_ids(ids: Any, count: int, name: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from cumae.errors import MissingPackage
 from cumae.extras import pa, pq
 from cumae.serve.errors import bad, too_large, unsupported
-from cumae.serve.protocol.forms import Form, Question, asked
+from cumae.serve.protocol.forms import RowFormat, RowsAsked, asked
 
 JsonReader = Callable[[bytes], Any]
 JSON = ("application/json", "")
@@ -22,7 +22,7 @@ NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 IDS = ("query_ids", "user_ids")
 
 
-class Sizes(NamedTuple):
+class UnpackLimits(NamedTuple):
     """Limits of what is unpacked from a body.
 
     Parameters
@@ -37,7 +37,7 @@ class Sizes(NamedTuple):
     unpacked: int
 
 
-def decode_v1(form: Form, body: bytes, read_json: JsonReader) -> Question:
+def decode_v1(form: RowFormat, body: bytes, read_json: JsonReader) -> RowsAsked:
     """Return what a request of KServe's first protocol asks."""
     given = read_json(body)
     if not isinstance(given, dict) or not isinstance(given.get("instances"), list):
@@ -46,13 +46,13 @@ def decode_v1(form: Form, body: bytes, read_json: JsonReader) -> Question:
 
 
 def decode_mlflow(
-    form: Form, body: bytes, content_type: str, read_json: JsonReader, sizes: Sizes
-) -> Question:
+    form: RowFormat, body: bytes, content_type: str, read_json: JsonReader, sizes: UnpackLimits
+) -> RowsAsked:
     """Return what a request to ``/invocations`` asks.
 
     Parameters
     ----------
-    form : Form
+    form : RowFormat
         What the model takes.
     body : bytes
         The body, unpacked.
@@ -60,7 +60,7 @@ def decode_mlflow(
         Its type, without parameters.
     read_json : callable
         Returns what JSON holds.
-    sizes : Sizes
+    sizes : UnpackLimits
         Limits.
     """
     if content_type == CSV:
@@ -85,7 +85,7 @@ def _ids(given: dict[str, Any]) -> list[Any]:
     return [given.get(name) for name in IDS]
 
 
-def _from_list(form: Form, content: Any) -> Any:
+def _from_list(form: RowFormat, content: Any) -> Any:
     """Return rows: lists of cells, objects with a cell for each column, or lists by column."""
     if isinstance(content, dict):
         if not all(isinstance(column, list) for column in content.values()):
@@ -100,7 +100,7 @@ def _from_list(form: Form, content: Any) -> Any:
     return form.from_rows(content)
 
 
-def _from_split(form: Form, content: Any) -> Any:
+def _from_split(form: RowFormat, content: Any) -> Any:
     if not isinstance(content, dict) or not isinstance(content.get("data"), list):
         raise bad("dataframe_split must be an object with columns and data")
     rows, names = content["data"], content.get("columns")
@@ -109,7 +109,7 @@ def _from_split(form: Form, content: Any) -> Any:
     return _from_named_rows(form, names, rows)
 
 
-def _from_named_rows(form: Form, names: Any, rows: list[Any]) -> Any:
+def _from_named_rows(form: RowFormat, names: Any, rows: list[Any]) -> Any:
     """Return rows whose cells stand in the order of some names."""
     if not isinstance(names, list) or len({str(name) for name in names}) != len(names):
         raise bad("columns must be a list of different names")
@@ -124,7 +124,7 @@ def _from_named_rows(form: Form, names: Any, rows: list[Any]) -> Any:
     return form.from_columns(columns)
 
 
-def _from_csv(form: Form, body: bytes, sizes: Sizes) -> Any:
+def _from_csv(form: RowFormat, body: bytes, sizes: UnpackLimits) -> Any:
     """Return the rows of CSV with a line of names; numbers are read where numbers belong."""
     try:
         text = body.decode("utf-8-sig")
@@ -160,7 +160,7 @@ def _number(cell: str) -> float:
     return float(cell) if len(cell) < 400 and NUMBER.fullmatch(cell) else math.nan
 
 
-def _from_parquet(form: Form, body: bytes, sizes: Sizes) -> Any:
+def _from_parquet(form: RowFormat, body: bytes, sizes: UnpackLimits) -> Any:
     """Return the rows of a Parquet file, piece by piece, so that none is larger than allowed."""
     columns: dict[str, list[Any]] = {}
     count = n_bytes = 0

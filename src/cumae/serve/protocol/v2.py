@@ -11,7 +11,7 @@ import numpy as np
 
 from cumae.arrays import Floats
 from cumae.serve.errors import Refused, bad
-from cumae.serve.protocol.forms import Form, Question, asked, cells, floats, plain_floats
+from cumae.serve.protocol.forms import RowFormat, RowsAsked, asked, cells, floats, plain_floats
 from cumae.serve.protocol.replies import OUTPUT
 
 JsonReader = Callable[[bytes], Any]
@@ -41,7 +41,7 @@ class Wish(NamedTuple):
 
     Parameters
     ----------
-    question : Question
+    question : RowsAsked
         Its rows.
     id : str
         Its id for retries; empty if it has none.
@@ -49,7 +49,7 @@ class Wish(NamedTuple):
         Whether the answers are wanted as bytes.
     """
 
-    question: Question
+    question: RowsAsked
     id: str
     binary: bool
 
@@ -60,12 +60,12 @@ class _Tensor(NamedTuple):
     column: Any  # floats, or cells
 
 
-def decode(form: Form, body: bytes, header_length: int | None, read_json: JsonReader) -> Wish:
+def decode(form: RowFormat, body: bytes, header_length: int | None, read_json: JsonReader) -> Wish:
     """Return what a request asks.
 
     Parameters
     ----------
-    form : Form
+    form : RowFormat
         What the model takes.
     body : bytes
         The body, unpacked.
@@ -239,7 +239,7 @@ def _ends(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(info.min), float(info.max)
 
 
-def _question(form: Form, tensors: list[_Tensor]) -> Question:
+def _question(form: RowFormat, tensors: list[_Tensor]) -> RowsAsked:
     """Return the rows of tensors: one table, or one tensor for each column."""
     ids: dict[str, Any] = {}
     rows = []
@@ -275,13 +275,13 @@ def _is_column(shape: list[int]) -> bool:
     return len(shape) == 1 or shape[1] == 1
 
 
-def _column(form: Form, tensor: _Tensor, place: int) -> Any:
+def _column(form: RowFormat, tensor: _Tensor, place: int) -> Any:
     if place >= 0 and form.numeric[place] and not isinstance(tensor.column, np.ndarray):
         raise bad("a column of numbers has the datatype BYTES; its metadata tell the right one")
     return tensor.column
 
 
-def _from_table(form: Form, tensor: _Tensor) -> Any:
+def _from_table(form: RowFormat, tensor: _Tensor) -> Any:
     """Return the rows of a tensor with two dimensions."""
     n_rows, width = tensor.shape
     if width != form.width:
@@ -310,12 +310,12 @@ def length_of_header(value: bytes | None) -> int | None:
     return int(value)
 
 
-def metadata(form: Form, name: str, version: str, datatype: str) -> dict[str, Any]:
+def metadata(form: RowFormat, name: str, version: str, datatype: str) -> dict[str, Any]:
     """Return what a client may know about a model's inputs and output.
 
     Parameters
     ----------
-    form : Form
+    form : RowFormat
         What the model takes.
     name, version : str
         Its name and version.
