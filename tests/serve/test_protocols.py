@@ -102,7 +102,7 @@ def test_cells_that_a_datatype_cannot_hold_are_unusable_and_not_refused(
 
 def test_a_long_text_among_numbers_takes_no_more_room() -> None:
     """numpy would make all cells as long as the longest."""
-    rows = [[1.0, 2.0]] * 5_000
+    rows: list[list[Any]] = [[1.0, 2.0]] * 5_000
     rows[7] = ["x" * 1_000_000, 2.0]
     assert TWO.from_rows(rows).nbytes == 80_000
 
@@ -385,7 +385,7 @@ def test_the_length_of_a_reply_follows_from_the_number_of_rows(
 
 def _read(data: bytes, datatype: str) -> list[Any]:
     if datatype == "INT64":
-        return np.frombuffer(data, "<i8").tolist()
+        return list(np.frombuffer(data, "<i8").tolist())
     found = []
     while data:
         size = int.from_bytes(data[:4], "little")

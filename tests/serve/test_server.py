@@ -89,7 +89,7 @@ def answered(server: InThread, model: str = "oracle") -> int:
 
 
 def test_all_protocols_give_the_same_answers(server: InThread, keys: dict[str, str]) -> None:
-    rows = [[0.1], [0.9], [None]]
+    rows: list[list[Any]] = [[0.1], [0.9], [None]]
     port, key = server.port, bearer(keys["ask"])
     assert infer(server, keys["ask"], rows).json["outputs"][0]["data"] == [0, 1, -1]
     told = ask(port, "POST", "/v1/models/oracle:predict", {"instances": rows}, key).json
@@ -295,14 +295,15 @@ def test_labels_come_later(server: InThread, keys: dict[str, str]) -> None:
     assert mine.body == none.body
     assert b"a17" not in mine.body
     assert label({"instances": [[0.31]], "labels": [1]}).json == {"labels": 1}
-    for wrong in (
+    wrongs: tuple[Any, ...] = (
         {"query_ids": ["a17"], "labels": [7]},
         {"query_ids": ["a17"], "labels": [MARK]},
         {"query_ids": [], "labels": []},
         {"instances": [[1, 2]], "labels": [1]},
         {"labels": [1]},
         [],
-    ):
+    )
+    for wrong in wrongs:
         got = label(wrong)
         assert got.status == 400
         assert MARK not in str(got)
@@ -315,11 +316,11 @@ def test_sizes_are_limited_packed_and_unpacked(server: InThread, keys: dict[str,
     assert (got.status, got.json["code"]) == (413, "too_large")
     assert infer(server, keys["ask"], [[0.1]] * 20_001).status == 413
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: {key['Authorization']}\r\n"
-    got = raw(server.port, f"{head}Content-Length: 99999999999\r\n\r\n".encode())
-    assert b" 413 " in got.split(b"\r\n")[0]
+    told = raw(server.port, f"{head}Content-Length: 99999999999\r\n\r\n".encode())
+    assert b" 413 " in told.split(b"\r\n")[0]
     chunk = b"100000\r\n" + bytes(2**20) + b"\r\n"
-    got = raw(server.port, f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 20)
-    assert got == b"" or b" 413 " in got.split(b"\r\n")[0]
+    told = raw(server.port, f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 20)
+    assert told == b"" or b" 413 " in told.split(b"\r\n")[0]
 
 
 REQUEST = "POST /v2/models/oracle/infer HTTP/1.1\r\nHost: a\r\n"

@@ -214,7 +214,7 @@ def description() -> Plain:
     }
 
 
-@remembered
+@remembered(1)
 def text() -> bytes:
     """Return it as JSON."""
     return json.dumps(description()).encode()
