@@ -7,7 +7,7 @@ The first writes benchmarks/results/serve.json. All targets take turns in one ru
 are those of the machine at that moment; the CPU of the server's process for each request (of
 /proc/PID/stat) hardly depends on what else runs. The echo is the same application, which reads and
 checks the same request and replies without asking an oracle; the wide one has the columns of the
-survey, and shows what the server adds to a request of 10,000 rows. MLServer (its environment is that of
+survey, and shows what the server adds to a request of 10,000 rows. MLServer (in the environment of
 the tests, tools/make_clients.py) has a trivial tree of scikit-learn, and nothing durable.
 
 The second asks one oracle from 16 connections for so many seconds, and compares the memory of the
@@ -123,7 +123,9 @@ def make(target: str, folder: Path) -> np.ndarray[Any, Any]:
     survey = load_health_survey()
     count = 5_000 if target == "wide_echo" else 100_000
     X, y = survey.data[:count], survey.target[:count]
-    more: dict[str, Any] = {"prior": False} if target != "survey" else {"columns": survey.bounds}
+    more: dict[str, Any] = {"prior": False}
+    if target == "survey":
+        more = {"columns": [survey.bounds[name] for name in X.columns]}
     made = EverlastingPredictor(DecisionTreeClassifier(max_depth=4), epsilon=1.0, **more)
     table = np.asarray(X, dtype=np.float64)
     made.fit(table, y).save_to(path)
