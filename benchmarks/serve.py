@@ -217,7 +217,7 @@ def serve(target: str, folder: Path) -> None:
     model = ModelSettings(str(folder / f"{target}.db"), name="model")
     settings = Settings(models=(model,), port=0).checked()
     listening = bound(settings)
-    house = House(settings.models)
+    house = House(settings.models, freeze=True)
     if target in ("echo", "wide_echo"):
 
         async def echo(question: Any, *_: Any) -> Any:

@@ -29,11 +29,13 @@ class Served:
     ----------
     settings : ModelSettings
         Where it is.
+    estimator : object
+        As in ``cumae.open``.
     """
 
-    def __init__(self, settings: ModelSettings) -> None:
+    def __init__(self, settings: ModelSettings, estimator: Any = None) -> None:
         self.name, self._tick = settings.name, settings.tick
-        self.model = open_oracle(settings.path, keys=settings.keys)
+        self.model = open_oracle(settings.path, estimator=estimator, keys=settings.keys)
         if not hasattr(self.model, "predict") or not hasattr(self.model, "classes_"):
             if hasattr(self.model, "close"):
                 self.model.close()
@@ -243,20 +245,32 @@ class House:
     ----------
     settings : tuple of ModelSettings
         Which they are. If one cannot be opened, the others are closed again.
+    freeze : bool
+        Whether Python's garbage collector leaves alone all that is loaded by then, so that its
+        pauses get shorter: for a process that serves until it ends.
+    estimators : dict from str to object, or None
+        Estimators of oracles, by their names, that cannot be written out (as in ``cumae.open``).
     """
 
-    def __init__(self, settings: tuple[ModelSettings, ...]) -> None:
+    def __init__(
+        self,
+        settings: tuple[ModelSettings, ...],
+        *,
+        freeze: bool = False,
+        estimators: dict[str, Any] | None = None,
+    ) -> None:
         self.models: dict[str, Served] = {}
         self._closed = False
         try:
             for one in settings:
-                self.models[one.name] = Served(one)
+                self.models[one.name] = Served(one, (estimators or {}).get(one.name))
         except BaseException:
             self.close()
             raise
         self.first = next(iter(self.models))
-        gc.collect()  # what is garbage now would be kept for ever
-        gc.freeze()
+        if freeze:
+            gc.collect()  # what is garbage now would be kept for ever
+            gc.freeze()
 
     def start(self) -> None:
         """Begin to answer."""

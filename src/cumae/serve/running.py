@@ -131,7 +131,7 @@ def run(settings: Settings) -> None:
         signal.signal(number, stop)
     listening = bound(settings)
     try:
-        house = House(settings.models)
+        house = House(settings.models, freeze=True)
         try:
             if not stopped:
                 _serve(settings, house, listening, tls)
