@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cumae
+from cumae.serve.models import House
 from cumae.serve.protocol.forms import CELLS, FRAME
+from cumae.serve.settings import ModelSettings
 from tests.oracles import SHARED, everlasting
 from tests.serve.served import InThread
 
@@ -90,3 +93,35 @@ def test_people_are_named_where_the_oracle_asks_for_it(server: InThread) -> None
     assert got.json["outputs"][0]["data"] == [1, 0]
     given = {"instances": rows, "user_ids": ["a", "b"]}
     assert server.ask("POST", "/v1/models/cells:predict", given).status == 400
+
+
+def test_published_models_of_all_kinds_are_served(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).random((2_000, 2))
+    y = (x[:, 0] > 0.5).astype(int)
+    given: dict[str, Any] = {"columns": [(0, 1)] * 2}
+    cumae.PrivateBooster(30.0, **given).fit(x, y).save(tmp_path / "booster.json")
+    kernel = cumae.PrivateKernelClassifier(30.0, 1e-6, **given).fit(x, y)
+    kernel.save(tmp_path / "kernel.json")
+    kernel.save_to(tmp_path / "stored.db")
+    cumae.PrivateClassifier(30.0, 1e-6, **given).fit(x, y).save(tmp_path / "chosen.json")
+    names = ["booster.json", "kernel.json", "stored.db", "chosen.json"]
+    with InThread(*(tmp_path / name for name in names)) as running:
+        for name in names:
+            path = f"/v1/models/{name.partition('.')[0]}:predict"
+            got = running.ask("POST", path, {"instances": [[0.9, 0.5], [0.1, 0.5]]})
+            assert got.json == {"predictions": [1, 0]}, name
+            many = {"instances": [[0.9, 0.5]] * 300}  # in a thread
+            assert running.ask("POST", path, many).json == {"predictions": [1] * 300}
+            got = running.ask("POST", path, {"instances": [[0.9, None]]})
+            assert got.status == 400, name
+            assert (
+                running.ask("POST", path, {"instances": [[1, 2]], "user_ids": ["a"]}).status == 400
+            )
+        facts = running.ask("GET", "/models").json["models"]
+        assert [one["name"] for one in facts] == [name.partition(".")[0] for name in names]
+
+
+def test_an_account_answers_nothing_and_is_refused(tmp_path: Path) -> None:
+    cumae.Budget(1.0).save(tmp_path / "account.json")
+    with pytest.raises(cumae.InvalidParameter, match="answers nothing"):
+        House((ModelSettings(str(tmp_path / "account.json"), "account"),))

@@ -35,16 +35,26 @@ class Served:
 
     def __init__(self, settings: ModelSettings, estimator: Any = None) -> None:
         self.name, self._tick = settings.name, settings.tick
+        self.unwell = False
+        self._engine: Engine | None = None
         self.model = open_oracle(settings.path, estimator=estimator, keys=settings.keys)
-        if not hasattr(self.model, "predict") or not hasattr(self.model, "classes_"):
+        try:
+            self._describe()
+        except BaseException:
             if hasattr(self.model, "close"):
                 self.model.close()
-            raise InvalidParameter(f"{settings.path!r} answers nothing; give an oracle or a model.")
+            raise
+
+    def _describe(self) -> None:
+        """Read what is fixed about the model; refuse what is none."""
+        if not hasattr(self.model, "predict") or not hasattr(self.model, "classes_"):
+            raise InvalidParameter(
+                f"{self.name!r} answers nothing: it is a {type(self.model).__name__}. Give an "
+                "oracle or a model."
+            )
         self.is_oracle = isinstance(self.model, StatefulPredictor)
         self.form = _form_of(self.model)
         self.labels = Labels(self.model.classes_.tolist())
-        self.unwell = False
-        self._engine: Engine | None = None
         given = self.model.get_params(deep=False)
         self._names_users = bool(given.get("user_ids", False))
         self._caps_clients = given.get("client_cap") is not None
@@ -224,7 +234,8 @@ def _form_of(model: Any) -> RowFormat:
         columns, as_frames = reader.columns, reader.as_frames
         known = set(reader.numeric)
     else:
-        learner = getattr(model, "model_", model)
+        # A PrivateClassifier has the learner that it chose.
+        learner = model if hasattr(model, "columns_") else model.model_
         columns, as_frames = learner.columns_, False
         known = set(range(model.n_features_in_))
     numeric = [
