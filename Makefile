@@ -3,7 +3,7 @@
 PYTHON ?= python3
 # Debian packages that tests need. `make test` installs those that are missing when it may, and
 # `make test PACKAGES=no` does not.
-DEBIAN_PACKAGES = chromium postgresql strace
+DEBIAN_PACKAGES = chromium postgresql strace systemd
 PACKAGES ?= yes
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
@@ -21,7 +21,7 @@ ifeq ($(filter yes no,$(PACKAGES)),)
   $(error PACKAGES=$(PACKAGES): give yes to install Debian packages that are missing, or no)
 endif
 
-.PHONY: help demo quick test lint types imports quicktests tests coverage packages claims slow audit \
+.PHONY: help demo quick test lint types imports clients quicktests tests coverage packages claims slow audit \
   bench format lock clean
 
 help:  ## List the commands
@@ -36,7 +36,7 @@ quick:  ## Run the checks, and the tests that are not slow: two minutes
 
 # Checking types takes a core for a minute, so the tests start beside it.
 test: lint  ## Run every check and test (PACKAGES=no: without installing Debian packages)
-	@$(MAKE) --no-print-directory -j imports types tests
+	@$(MAKE) --no-print-directory -j imports types clients tests
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -47,6 +47,11 @@ types: $(READY)
 
 imports: $(READY)
 	$(BIN)/lint-imports
+
+# Inference clients, each in an environment of its own, for tests of the server. They are made once,
+# beside other tests; those that need one wait for it.
+clients: $(READY)
+	$(BIN)/python tools/make_clients.py
 
 # One process for each core (WORKERS) takes one file of tests after the other, so that what the tests
 # of a file share is made once, and in the same order each time. Linear algebra gets one thread in

@@ -27,9 +27,9 @@ def examples_of(command: str) -> list[list[str]]:
     return [shlex.split(words) for words in found.split(", cumae ")]
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "demo"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "serve")])
 def test_the_examples_in_every_help_run(folder: Path, command: str) -> None:
-    """That of the demo is the demo, which has a test of its own."""
+    """Those of the demo and of the server have tests of their own."""
     for words in examples_of(command):
         assert words[0] == command
         if any("://" in word for word in words):

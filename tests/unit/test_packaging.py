@@ -29,7 +29,7 @@ RARE = "cumae/planning/rare.json"
 # What an environment without extras must do without, although these tests have it.
 ABSENT = (
     *("apsw", "cryptography", "dask", "dp_accounting", "hatchling", "matplotlib", "opendp"),
-    *("polars", "psycopg", "pyarrow", "pytest"),
+    *("orjson", "polars", "psycopg", "pyarrow", "pytest", "starlette", "uvicorn"),
 )
 
 
@@ -241,6 +241,7 @@ for line in sys.argv[1:]:
         ("show model.json --plot a.svg", ("pictures", "matplotlib", "plot")),
         ("status postgresql://nobody@nowhere/x", ("oracles in PostgreSQL", "psycopg", "postgres")),
         ("demo", ("durable oracles and accounts", "apsw", "store")),
+        ("serve model.json", ("servers", "uvicorn", "serve")),
     ],
 )
 def test_commands_name_the_extra_of_a_missing_package(
@@ -256,7 +257,7 @@ def test_commands_name_the_extra_of_a_missing_package(
 def test_each_extra_is_part_of_all(dist: Path) -> None:
     found = distribution_of(wheel_in(dist))
     extras = set(found.metadata.get_all("Provides-Extra") or [])
-    assert extras == {"all", "dask", "parquet", "plot", "postgres", "store"}
+    assert extras == {"all", "dask", "parquet", "plot", "postgres", "serve", "store"}
     whole, parts = (
         {(one.name, str(one.specifier)) for one in needed_by(found, chosen)}
         for chosen in (frozenset({"all"}), frozenset(extras - {"all"}))

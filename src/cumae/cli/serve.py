@@ -1,0 +1,82 @@
+"""``cumae serve``: answers for programs, from oracles and published models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from cumae.cli.options import Keys
+
+
+def serve(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL]...", help="Oracles and published models; the file names them."
+        ),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="All settings, as TOML; no other option."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Where to listen: 127.0.0.1 by default.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="8080 by default; 0 for any that is free.")
+    ] = None,
+    access: Annotated[
+        str | None,
+        typer.Option(
+            "--access", metavar="FILE", help="Keys of clients, which `cumae keys new` makes."
+        ),
+    ] = None,
+    tls_cert: Annotated[
+        str | None, typer.Option("--tls-cert", metavar="FILE", help="The certificate for TLS.")
+    ] = None,
+    tls_key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the certificate.")
+    ] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy in front has TLS.")
+    ] = False,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule", metavar="STEP", help="Give answers at fixed times only: each 10ms, say."
+        ),
+    ] = None,
+    keys: Keys = None,
+) -> None:
+    """Answer programs that speak the Open Inference Protocol, KServe's or MLflow's.
+
+    One process has an oracle in a file open. SIGTERM ends it: what waits is answered, oracles are
+    closed, and the exit code is 0.
+
+    Example: `cumae serve oracle.db model.json --access access.json`
+    """
+    from cumae.errors import InvalidParameter  # noqa: PLC0415
+    from cumae.serve import run  # noqa: PLC0415
+    from cumae.serve.settings import (  # noqa: PLC0415
+        ModelSettings,
+        Settings,
+        check_no_password,
+        from_toml,
+    )
+
+    flags: dict[str, Any] = {"host": host, "port": port, "access": access}
+    flags |= {"tls_cert": tls_cert, "tls_key": tls_key, "behind_proxy": behind_proxy or None}
+    given = {name: value for name, value in flags.items() if value is not None}
+    if config is not None:
+        if given or models or keys or schedule:
+            raise InvalidParameter("--config has all settings; give no others beside it.")
+        run(from_toml(config))
+        return
+    for address in models or ():
+        check_no_password(address)
+    served = tuple(
+        ModelSettings(address, keys=keys, schedule=schedule or "") for address in models or ()
+    )
+    run(replace(Settings(models=served), **given))

@@ -1,0 +1,131 @@
+"""Bodies of requests: their size, how they are packed, and JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from cumae.serve.errors import Refused, bad, busy, too_large, unsupported
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+ALL_BODIES = 16  # bodies of the largest size that may be held while they come
+GZIP = 31  # zlib's number for the format with a header and a checksum
+PACKED = "the body is larger than this server takes"
+UNPACKED = "the unpacked body is larger than this server takes"
+NO_JSON = "the body is no JSON"
+
+
+class BodyReader:
+    """Reads bodies, and keeps to limits of one body and of all that are read at a time.
+
+    Parameters
+    ----------
+    packed, unpacked : int
+        Most bytes of a body as it comes, and after it was unpacked.
+    seconds : float
+        How long a client may take to send one.
+    """
+
+    def __init__(self, packed: int, unpacked: int, seconds: float) -> None:
+        self._packed, self._unpacked, self._seconds = packed, unpacked, seconds
+        self._held = 0  # bytes of all bodies of which more is to come
+
+    async def read(self, receive: Receive, headers: dict[bytes, bytes]) -> bytes:
+        """Return a body, unpacked.
+
+        Parameters
+        ----------
+        receive : callable
+            Returns the next piece, as ASGI has it.
+        headers : dict of bytes to bytes
+            Headers of the request.
+        """
+        encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+        if encoding not in (b"identity", b"gzip", b""):
+            raise unsupported("the content encoding must be gzip or identity")
+        length = headers.get(b"content-length")
+        if length is not None and (not length.isdigit() or int(length) > self._packed):
+            raise too_large(PACKED)
+        message = await _piece(receive, self._seconds)
+        body = message.get("body", b"")
+        if message.get("more_body"):
+            body = await self._rest(receive, body)
+        if len(body) > self._packed:
+            raise too_large(PACKED)
+        if encoding == b"gzip":
+            return unpack(body, self._unpacked)
+        return bytes(body)
+
+    async def _rest(self, receive: Receive, first: bytes) -> bytes:
+        """Return a body that comes in pieces."""
+        pieces, size = [first], len(first)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._seconds
+        self._held += size
+        try:
+            while True:
+                message = await _piece(receive, until - loop.time())
+                piece = message.get("body", b"")
+                pieces.append(piece)
+                size += len(piece)
+                self._held += len(piece)
+                if size > self._packed:
+                    raise too_large(PACKED)
+                if self._held > ALL_BODIES * self._packed:
+                    raise busy()
+                if not message.get("more_body"):
+                    return b"".join(pieces)
+        finally:
+            self._held -= size
+
+
+async def _piece(receive: Receive, seconds: float) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(seconds):
+            message = await receive()
+    except TimeoutError:
+        raise Refused(408, "too_slow", "the body did not come in time") from None
+    if message["type"] == "http.disconnect":
+        raise Refused(400, "bad_request", "the client has left")
+    return message
+
+
+def unpack(body: bytes, most: int) -> bytes:
+    """Return what gzip packed; refuse more bytes than allowed before they are unpacked."""
+    pieces: list[bytes] = []
+    left = most
+    while body or not pieces:
+        packed = zlib.decompressobj(GZIP)
+        try:
+            pieces.append(packed.decompress(body, left + 1))
+        except zlib.error:
+            raise bad("the body is not what gzip packs") from None
+        left -= len(pieces[-1])
+        if left < 0:
+            raise too_large(UNPACKED)
+        if not packed.eof:
+            raise bad("the body is not what gzip packs")
+        body = packed.unused_data
+    return b"".join(pieces)
+
+
+def read_json(body: bytes) -> Any:
+    """Return what JSON holds, also with NaN and Infinity, which some clients write."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        pass  # which also stands for NaN, Infinity and 1e999
+    try:
+        return json.loads(body.decode("utf-8"), parse_int=_whole, parse_float=float)
+    except (ValueError, RecursionError):
+        raise bad(NO_JSON) from None
+
+
+def _whole(text: str) -> int | float:
+    """Return a whole number; one of very many digits is infinite, as a large float is."""
+    return int(text) if len(text) < 1_000 else float(text)
