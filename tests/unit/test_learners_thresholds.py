@@ -413,8 +413,10 @@ def test_the_classes_that_are_counted_first_are_paid_for(
 
 @pytest.mark.parametrize("kind", [PrivateKernelClassifier, PrivateLogisticRegression])
 def test_a_goal_of_least_cost_needs_costs(kind: Any) -> None:
+    model = kind(goal="cost", columns=COLUMNS)
+    assert 'goal="cost" without costs' in model.plan(600, 2).reasons[0]
     with pytest.raises(InvalidParameter, match='goal="cost" without costs'):
-        kind(goal="cost", columns=COLUMNS).plan(600, 2)
+        model.fit(*patients(600))
     assert kind(goal="cost", costs={1: 20}, columns=COLUMNS).plan(600, 2).can_run
 
 
@@ -430,7 +432,7 @@ def test_a_regression_that_ranks_begins_at_the_share_of_a_rare_class(tmp_path: A
             for seed in range(5)
         ]
         chances[goal] = np.median([one.predict_proba(X)[:, 1].mean() for one in models])
-    assert chances["ranking"] < 0.06 < chances["accuracy"]
+    assert abs(chances["ranking"] - 0.02) < 0.01 < abs(chances["accuracy"] - 0.02)
     path = tmp_path / "model.json"
     models[0].save(path)
     assert PrivateLogisticRegression.load(path).goal == "ranking"
