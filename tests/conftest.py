@@ -17,7 +17,7 @@ from hypothesis import settings
 from tests.oracles import Where
 from tests.servers import PostgresServer, new_schema
 from tests.states import throw_coins
-from tests.trials import remember_trials
+from tests.trials import remember_trials, train_little
 from tools import slow_tests
 
 if TYPE_CHECKING:
@@ -67,6 +67,24 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def trials_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let predictors try out a model on made-up rows once, and not in every run of an audit."""
     remember_trials(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def trials_known() -> dict[bytes, bool]:
+    """Return what the tests of a file remember of trials together."""
+    return {}
+
+
+@pytest.fixture
+def trials_shared(monkeypatch: pytest.MonkeyPatch, trials_known: dict[bytes, bool]) -> None:
+    """Let predictors try out a model once in all tests of a file that want it."""
+    remember_trials(monkeypatch, trials_known)
+
+
+@pytest.fixture
+def little_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trials of sizes and default priors be small: see ``train_little``."""
+    train_little(monkeypatch)
 
 
 @pytest.fixture(scope="session")

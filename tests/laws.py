@@ -126,6 +126,7 @@ MANY = Neighbours.replacing(MORE, MORE[:, 0] > 0.4, 7, [np.nan], 1, queries=MORE
 OTHER_FRAME = FRAME.copy()
 OTHER_FRAME.loc[7, "a"] = np.nan
 NAMED = Neighbours(FRAME, Y, OTHER_FRAME, Y, FRAME[:12])
+FEW_NAMED = Neighbours(FRAME[:120], Y[:120], OTHER_FRAME[:120], Y[:120], FRAME[:12])
 YES = np.where(Y == 1, "yes", "no")
 SPOKEN = Neighbours.replacing(
     COLUMN, YES, 7, [np.inf], "no", queries=COLUMN[:12], classes=("no", "yes")
@@ -161,7 +162,7 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
     "everlasting, logarithms": (oracle(LOGS, columns=KINDS), ALL),
     "everlasting, words and memo": (
         oracle(WORDS, memoize=True, epsilon=0.3, text_bytes=48),
-        NAMED,
+        FEW_NAMED,  # whose models take long to ask
     ),
     "everlasting, no weights": (oracle(NO_WEIGHTS, balanced=False), THREE),
     "everlasting, prior": (
@@ -200,7 +201,7 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
     "bbl, all kinds": (GenericBBL(Stumps(), 20.0, shard_size=12, columns=KINDS), ALL),
     "query": (QueryRelease(LOGS, 5.0, max_queries=100, columns=KINDS), ALL),
     "query, all kinds": (QueryRelease(None, 5.0, max_queries=100, columns=KINDS), ALL),
-    "query, words": (QueryRelease(WORDS, 5.0, max_queries=100), NAMED),
+    "query, words": (QueryRelease(WORDS, 5.0, max_queries=100), FEW_NAMED),
     "query, stability": (QueryRelease(Thresholds(), 9.0, 1e-3, 100, "stability"), ONE),
     "query, between": (
         QueryRelease(Thresholds(), 20.0, 1e-2, 100, "between", n_shards=200, max_unstable=20),

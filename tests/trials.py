@@ -1,10 +1,16 @@
-"""Trials on made-up rows, remembered while an audit plays the same game a thousand times."""
+"""Trials and priors that take less time, where what is tested does not depend on their size.
+
+Trials on made-up rows are remembered while an audit plays the same game a thousand times.
+"""
 
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cumae import PrivateKernelClassifier
+from cumae.ensembles import sizing
 from cumae.ensembles.trial import try_out
 
 if TYPE_CHECKING:
@@ -29,3 +35,15 @@ def remember_trials(patch: pytest.MonkeyPatch, known: dict[bytes, bool] | None =
         return known[key]
 
     patch.setattr("cumae.predictors.base.try_out", remembered)
+
+
+def train_little(patch: pytest.MonkeyPatch) -> None:
+    """Let trials of sizes train three models of each, and default priors have five waves.
+
+    Laws hold for any number of them. What a trial reads, and what a prior learns from, stays the
+    same; only how good the chosen size and the prior are does not.
+    """
+    patch.setattr(sizing, "FEWEST_MODELS", 3)
+    patch.setattr(sizing, "MOST_MODELS", 3)
+    small = partial(PrivateKernelClassifier, n_waves=5)
+    patch.setattr("cumae.predictors.everlasting.prior.PrivateKernelClassifier", small)

@@ -24,6 +24,7 @@ from cumae.errors import EveryFitPays, WeakPrivacy, warn
 from cumae.outlook import Outlook
 from cumae.privacy import Guarantee
 from cumae.quiet import is_quiet
+from cumae.remembering import remembered
 
 LARGE_EPSILON = 10.0  # from here on a promise says little
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -110,12 +111,23 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
     return found
 
 
+@remembered(500)
+def _parameter_names(kind: type, init: Callable[..., None]) -> tuple[str, ...]:
+    # Every clone asks, and scikit-learn reads the signature each time.
+    del init  # on which the names depend
+    return tuple(BaseEstimator._get_param_names.__func__(kind))
+
+
 class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """The base of all learners and predictors."""
 
     guarantee_: Guarantee
 
     hands_on: ClassVar[bool] = False  # whether one model inside gets the rows, and pays
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(_parameter_names(cls, cls.__init__))
 
     @abstractmethod
     def check_contents(self, X: Any) -> None:

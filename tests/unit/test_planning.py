@@ -376,7 +376,8 @@ def test_a_concept_class_is_where_rules_come_from() -> None:
     assert found.value > 0.95
 
 
-def test_a_sample_decides_the_order_of_routes() -> None:
+def test_a_sample_decides_the_order_of_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "RULES", 4)
     shown = as_array(120)
     advice = plan(400, columns=KINDS, public=(shown, labels_of(shown)), epsilon=2.0)
     assert advice.best is not None

@@ -251,6 +251,7 @@ def test_other_classes(concept: Any) -> None:
 
 
 @pytest.mark.claim("AGPRIV")
+@pytest.mark.usefixtures("trials_shared")
 @pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
 def test_laws_of_predictors(law: Any) -> None:
     for row, label in (([np.nan], 1), ([1.7e308], 9)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,18 @@ from tests.laws import (
     oracle,
 )
 from tests.plants import halve_failing_batches
+from tests.trials import remember_trials
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trials_shared() -> Iterator[None]:
+    """Every example fits the same predictors again: their trials are made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        remember_trials(patch)
+        yield
+
 
 LONG = 150  # queries: more than two blocks of a test, and less than a phase
 FEW_MODELS: dict[str, Any] = {"shard_size": 60, "epsilon": math.inf}

@@ -37,7 +37,6 @@ from cumae.predictors.everlasting.prior import Prior
 from cumae.threads import one_thread
 from tests.kinds import KINDS
 from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, X, Y, oracle
-from tests.trials import remember_trials
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
@@ -46,15 +45,8 @@ pytestmark = [
 
 # All laws, for all predictors
 
-TRIALS: dict[bytes, bool] = {}  # every law fits the same predictors again
 
-
-@pytest.fixture
-def trials_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    remember_trials(monkeypatch, TRIALS)
-
-
-@pytest.mark.usefixtures("trials_shared")
+@pytest.mark.usefixtures("trials_shared", "little_trained")
 @pytest.mark.claim("EVER", "BBL", "QUERY", "AGPRIV", "UNV", "SHARDS")
 @pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -360,6 +352,7 @@ def test_an_estimator_that_refuses_weights_gets_drawn_labels() -> None:
 
 
 @pytest.mark.claim("SHARDS")
+@pytest.mark.usefixtures("little_trained")
 def test_a_pipeline_that_stumbles_over_unknown_text_is_refused_before_the_payment() -> None:
     strict = make_pipeline(
         make_column_transformer((OneHotEncoder(), ["word"]), remainder="drop"),

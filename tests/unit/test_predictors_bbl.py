@@ -395,6 +395,7 @@ LAWS = [law for law in PREDICTOR_LAWS if law.__name__ != "refusals_spend_nothing
 
 
 @pytest.mark.claim("BBL")
+@pytest.mark.usefixtures("trials_shared")
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_laws_of_predictors(law: Any) -> None:
     for row, label in (([np.nan], 1), ([1.7e308], 9)):

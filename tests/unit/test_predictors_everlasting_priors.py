@@ -70,6 +70,7 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.claim("PRIOR")
+@pytest.mark.usefixtures("little_trained")
 def test_unusable_rows_do_not_stop_the_prior() -> None:
     table = RNG.random((1000, 2))
     labels = (table[:, 0] > 0.5).astype(int)
@@ -115,6 +116,7 @@ def test_the_prior_reads_any_query() -> None:
 
 
 @pytest.mark.claim("PRIOR")
+@pytest.mark.usefixtures("little_trained")
 def test_the_promise_of_the_prior_is_part_of_the_whole() -> None:
     table, columns = RNG.random((800, 1)), [(0, 1)]
     labels = (table[:, 0] > 0.5).astype(int)
@@ -213,6 +215,7 @@ def of_three(**changes: Any) -> EverlastingPredictor:
 
 
 @pytest.mark.claim("PRIOR")
+@pytest.mark.usefixtures("little_trained")
 @pytest.mark.parametrize("columns", [[(0, 1)] * 2, None])
 def test_three_classes_have_a_prior(columns: Any) -> None:
     one = of_three(columns=columns).fit(PLANE, named(PLANE))
@@ -232,6 +235,7 @@ def test_three_classes_have_a_prior(columns: Any) -> None:
 
 
 @pytest.mark.claim("PRIOR")
+@pytest.mark.usefixtures("little_trained")
 @pytest.mark.parametrize("new", [[0.99, 0.5], [np.nan, 0.5]])
 def test_a_row_of_three_classes_that_votes_moves_one_vote(
     monkeypatch: pytest.MonkeyPatch, new: Any
@@ -287,6 +291,7 @@ def test_the_prior_gets_what_the_votes_do_not_need(n_rows: int) -> None:
 
 
 @pytest.mark.claim("PRIOR")
+@pytest.mark.usefixtures("little_trained")
 def test_made_up_rows_are_no_reason_to_warn_of_few() -> None:
     table = RNG.random((2400, 16))
     with warnings.catch_warnings(record=True) as heard:

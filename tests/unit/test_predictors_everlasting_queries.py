@@ -69,7 +69,7 @@ def test_a_query_cannot_change_the_type_of_a_column(
     later = mixed().sample(N, random_state=1).reset_index(drop=True)
     found = []
     for batch in (usual, spoilt):
-        one = oracle(estimator=piped(), prior=False, shard_size=25).fit(mixed(), Y)
+        one = oracle(estimator=piped(), prior=False, shard_size=100).fit(mixed(), Y)
         first = one.predict(batch)
         one.predict(later[: N - 50])
         one.predict(later)

@@ -23,6 +23,8 @@ from cumae.checks.payments import done_or_unpaid
 from cumae.concepts import Thresholds
 from cumae.errors import AnswersDrift, TooFewRows, VotesIgnored, WeakPrivacy
 
+pytestmark = pytest.mark.usefixtures("little_trained")
+
 X = np.random.default_rng(5).random((400, 1))
 Y = (X[:, 0] > 0.5).astype(int)
 

@@ -151,6 +151,7 @@ ODD = [
 ]
 
 
+@pytest.mark.usefixtures("little_trained")
 @pytest.mark.claim("QUERY")
 @pytest.mark.parametrize("cell", ODD, ids=lambda cell: type(cell).__name__)
 def test_no_cell_can_stop_a_fit(cell: Any) -> None:
@@ -240,6 +241,7 @@ def test_shards_learn_from_the_classes_they_have() -> None:
     assert np.mean(release.predict(asked) == np.digitize(asked[:, 0], [0.4, 0.7, 0.96, 0.98])) > 0.8
 
 
+@pytest.mark.usefixtures("little_trained")
 def test_rows_with_missing_values_do_not_silence_their_shards() -> None:
     rng = np.random.default_rng(0)
     table = rng.random((5_000, 2))
@@ -251,6 +253,7 @@ def test_rows_with_missing_values_do_not_silence_their_shards() -> None:
         assert np.mean(release.predict(asked) == (asked[:, 0] > 0.5)) > 0.8
 
 
+@pytest.mark.usefixtures("little_trained")
 def test_shards_grow_until_the_estimator_can_learn() -> None:
     rng = np.random.default_rng(0)
     table = rng.random((6000, 2))
@@ -263,6 +266,7 @@ def test_shards_grow_until_the_estimator_can_learn() -> None:
         few.fit(table[:2000], labels[:2000])
 
 
+@pytest.mark.usefixtures("little_trained")
 def test_errors_say_what_to_do() -> None:
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
     release = QueryRelease(max_queries=10).fit(frame, Y)

@@ -170,6 +170,7 @@ def test_a_seed_voids_the_guarantee() -> None:
 
 
 @pytest.mark.claim("QUERY")
+@pytest.mark.usefixtures("trials_shared")
 @pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("mechanism", ["stability", "gaussian"])
 def test_laws_of_predictors(law: Any, mechanism: str) -> None:

@@ -98,6 +98,7 @@ def test_a_broken_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 # Tables of all kinds
 
 
+@pytest.mark.usefixtures("little_trained")
 def test_frames_reach_pipelines_as_frames() -> None:
     frame = pd.DataFrame({"size": X[:, 0], "job": np.where(X[:, 1] > 0.5, "baker", "nurse")})
     model = make_pipeline(

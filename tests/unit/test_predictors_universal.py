@@ -335,6 +335,7 @@ def test_a_student_that_fails_can_be_replaced() -> None:
 
 
 @pytest.mark.claim("UNV")
+@pytest.mark.usefixtures("trials_shared")
 @pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("model", [Thresholds(), DecisionTreeClassifier(max_depth=1)])
 def test_laws_of_predictors(model: Any, law: Any) -> None:

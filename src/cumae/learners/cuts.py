@@ -86,11 +86,12 @@ def each_within(gaps: ArrayLike, most: float) -> int:
     >>> each_within([1, 1, 7, 7], 12), each_within([7] * 600, 4096), each_within([1] * 5, 4)
     (5, 6, 0)
     """
-    each = int(most)
     held = np.asarray(gaps, dtype=np.float64)
-    while each and np.minimum(held, each).sum() > most:
-        each -= 1
-    return each
+    low, high = 0, int(most) + 1  # what is enough, and what may be too much
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if np.minimum(held, middle).sum() > most else (middle, high)
+    return low
 
 
 def cuts_of_a_column(

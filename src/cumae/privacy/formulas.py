@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
-import scipy  # its parts are loaded when they are first used
 
 from cumae.arrays import Floats
 from cumae.claims import claim
@@ -20,6 +19,7 @@ LEAST = 5e-324  # the smallest positive float
 FAR = 700.0  # no curve is searched for an epsilon beyond this
 HOPELESS = 1e6  # noise so small, or rho so large, that no epsilon up to FAR is left to promise
 UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors
+MOST_STEPS = 100  # of a search for the best order, which takes about ten
 SLACK = 1.0 - 1e-9  # a target is lowered by this factor, which leaves room for rounding
 
 
@@ -98,26 +98,17 @@ def zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
     if rho > HOPELESS:
         return np.ones_like(epsilon)
     rho = max(rho, 1e-300)
-
-    def log_delta(t: Floats | float, e: Floats | float) -> Floats:  # a = 1 + exp(t)
-        above = np.exp(t)
-        a = 1.0 + above
-        value = above * (a * rho - e) - t + a * np.log1p(-1.0 / a)
-        return np.asarray(value)
-
-    # The minimum lies near a = (e + rho) / (2 rho); search a wide window around it, then refine
-    # between the neighbours of the best order. Every order is safe, so is every rounding of it.
-    centre = np.log(np.maximum((epsilon - rho) / (2 * rho), 1e-3))
-    near, wide = np.linspace(-4.0, 4.0, 161), np.linspace(-8.0, 40.0, 97)
-    window = np.sort(np.concatenate([centre[:, None] + near, 0 * centre[:, None] + wide], axis=1))
-    with np.errstate(over="ignore"):
-        values = log_delta(window, epsilon[:, None])
-    best = np.argmin(values, axis=1)
-    least = values[np.arange(len(epsilon)), best]
-    if len(epsilon) == 1:
-        around = window[0, max(best[0] - 1, 0)], window[0, min(best[0] + 1, len(window[0]) - 1)]
-        found = scipy.optimize.minimize_scalar(
-            lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
-        )
-        least = np.minimum(least, found.fun)
-    return np.minimum(add_up((1.0 - xi) * np.exp(least) * UP, xi), 1.0)
+    # The order a = 1 + s is best where rho (1 + 2 s) - epsilon - ln(1 + 1/s) is 0. This rises with
+    # s and is concave, so that Newton's steps from below climb to it. Every order is safe, so is
+    # every rounding of it.
+    least = 0.5 / math.sqrt(rho) if rho < 0.05 else 1e-6  # below the best for every epsilon
+    s = np.maximum((epsilon - rho) / (2 * rho), least)
+    for _ in range(MOST_STEPS):
+        above = rho * (1 + 2 * s) - epsilon - np.log1p(1 / s)
+        better = np.maximum(s - above / (2 * rho + 1 / (s * (1 + s))), least)
+        close = bool(np.all(np.abs(better - s) <= 1e-8 * s))
+        s = better
+        if close:
+            break
+    exponent = s * ((1 + s) * rho - epsilon) - np.log(s) - (1 + s) * np.log1p(1 / s)
+    return np.minimum(add_up((1.0 - xi) * np.exp(exponent) * UP, xi), 1.0)

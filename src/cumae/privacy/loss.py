@@ -86,9 +86,10 @@ def atoms_of_curve(curve: Curve, last: float) -> Atoms:
     )
 
 
-def _lower_hull(x: Floats, y: Floats) -> list[int]:
+def _lower_hull(points: Floats, heights: Floats) -> list[int]:
     """Corners of the lower convex hull of points with increasing x (Andrew's chain)."""
     hull: list[int] = []
+    x, y = points.tolist(), heights.tolist()  # single numbers of an array take longer to read
     for i in range(len(x)):
         while len(hull) > 1:
             a, b = hull[-2], hull[-1]
