@@ -115,6 +115,8 @@ class Columns:
         problems.refuse()
         self._set(found)
 
+    by_types = False  # whether types of columns said that numbers are whole
+
     def _set(self, columns: list[Column]) -> None:
         self.columns = columns
         encoded = [pair for column in columns for pair in column.encoded]
@@ -422,11 +424,32 @@ class Columns:
             The least and the largest value of each column without a range.
         """
         left = iter(ranges)
-        found = object.__new__(Columns)
-        found.original_names = self.original_names
-        found._set(
+        return self._with(
             [column.within(next(left)) if column.is_open else column for column in self.columns]
         )
+
+    def in_whole_numbers(self, whole: Sequence[bool]) -> Columns:
+        """Return the same columns; those of whole numbers have a step of 1 within their ranges.
+
+        Parameters
+        ----------
+        whole : sequence of bool
+            For each column, whether it holds whole numbers; what was declared goes before it.
+
+        Examples
+        --------
+        >>> from cumae import Columns
+        >>> columns = Columns([(0, 1), (0.5, 9.5)], None, 2)
+        >>> columns.in_whole_numbers([True, True]).bounds
+        [(0.0, 1.0, 1.0), (1.0, 9.0, 1.0)]
+        """
+        pairs = zip(self.columns, whole, strict=True)
+        return self._with([column.in_whole_numbers if is_so else column for column, is_so in pairs])
+
+    def _with(self, columns: list[Column]) -> Columns:
+        found = object.__new__(Columns)
+        found.original_names, found.by_types = self.original_names, self.by_types
+        found._set(columns)
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -35,6 +36,7 @@ FORMS = (
     'datetime.date(2000, 1, 1), or (first day, last day); add "missing" to a tuple, or None to a '
     "list, for a column that may have missing cells"
 )
+MOST_STEPS = 2**20  # of a range of whole numbers: in a wider one, a step of 1 tells nothing
 SIDES = ("yes", "no")  # of a boolean
 ENTRIES = {"low", "high", "step", "categories", "since", "boolean", "missing"}
 ENTRIES |= {"ordered", "max_bytes", "numbers", "codes", "first", "last", *SIDES, *WRITTEN_ENTRIES}
@@ -161,6 +163,15 @@ class Column:
             return 0.0
         low, high, *step = self.bounds
         return low + (high - low) // 2 // step[0] * step[0] if step else low / 2 + high / 2
+
+    @property
+    def in_whole_numbers(self) -> Column:
+        """The same column, with a step of 1 if it has a range of numbers and no step."""
+        if self.kind != "numbers" or self.bounds is None or len(self.bounds) == 3:
+            return self
+        low, high = math.ceil(self.bounds[0]), math.floor(self.bounds[1])
+        fits = low < high < low + MOST_STEPS
+        return replace(self, bounds=(float(low), float(high), 1.0)) if fits else self
 
     def within(self, bounds: Bounds) -> Column:
         """Return the same column with a range."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import pieces
+from cumae.data import Columns, pieces
 from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
@@ -25,7 +25,13 @@ from cumae.learners.kernel.posterior import (
     most_directions,
 )
 from cumae.learners.kernel.readable import Readable
-from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, evenly
+from cumae.learners.kernel.reference import (
+    COUNTED,
+    MOST_BINS,
+    Fractions,
+    MadeUp,
+    evenly,
+)
 from cumae.learners.kernel.sums import (
     CHUNK,
     LENGTH,
@@ -48,6 +54,8 @@ LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations d
 MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 12_000  # rows times mu from which on more steps pay
 START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
+MARKS = 0.01  # variance of marks of levels, which grows where they matter; less with few rows
+MARKS_TOLD = 5_000.0  # strength from which on it is that
 WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
 WAVES_DO_NOT = 0.01  # and if they do not
 FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
@@ -57,6 +65,7 @@ LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats
 MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and hours
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
+FRACTIONS = 0.02  # for columns of whole numbers
 CLASSES = 0.04  # and for the numbers of rows of the classes
 KNOWN = 0.02  # variance of the constant once these are released
 EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
@@ -80,6 +89,8 @@ class Measurements:
         Scales of their noise.
     classes_noise : float or None
         Scale of the noise of the numbers of rows of the classes, if these are released first.
+    fractions_noise : float or None
+        Scale of the noise of the counts of fractions, if columns of whole numbers are looked for.
     places : int
         Numbers that are released, at most.
     waves : int
@@ -93,6 +104,7 @@ class Measurements:
     counts_noise: float
     products_noise: float
     classes_noise: float | None
+    fractions_noise: float | None
     places: int
     waves: int
 
@@ -101,8 +113,8 @@ class Measurements:
     def scales(self) -> list[float]:
         """Scales of all noise that is drawn."""
         made = [self.counts_noise, self.products_noise] if self.made_up else []
-        classes = [] if self.classes_noise is None else [self.classes_noise]
-        return [self.noise, *classes, *made]
+        others = [self.classes_noise, self.fractions_noise]
+        return [self.noise, *(noise for noise in others if noise is not None), *made]
 
 
 @claim("KERNEL")
@@ -119,13 +131,16 @@ def class_counts(labels: Integers, *, scores: int) -> Integers:
 
 
 @claim("KERNEL")
-def vectors_cost(plans: Measurements, made: MadeUp, scores: int) -> Cost:
+def vectors_cost(plans: Measurements, columns: Columns, scores: int) -> Cost:
     """Return the cost of all sums: a replaced row moves each by a known length."""
+    made = MadeUp(columns)
     if plans.noise == 0:
         return Pure(math.inf)
     squares = [plans.steps * (MOVES / plans.noise) ** 2]
     if plans.classes_noise is not None:
         squares.append((classes_move(scores) / plans.classes_noise) ** 2)
+    if plans.fractions_noise is not None:
+        squares.append((Fractions(columns).moves / plans.fractions_noise) ** 2)
     if plans.made_up:
         squares.append(2 * (made.counts_move / plans.counts_noise) ** 2)
         squares.append((made.products_move / plans.products_noise) ** 2)
@@ -210,7 +225,7 @@ class KernelLearner(Readable, ScoredLearner):
         plans = self._measurements(sizes)
         self._need_drawable(plans)
         return LearningPlan(
-            vectors_cost(plans, MadeUp(sizes.columns), self._scores),
+            vectors_cost(plans, sizes.columns, self._scores),
             ("KERNEL", "VECTOR"),
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=plans,
@@ -274,11 +289,18 @@ class KernelLearner(Readable, ScoredLearner):
         counts = made.counts_move * math.sqrt(2 / COUNTS)
         products = made.products_move / math.sqrt(PRODUCTS)
         classes = classes_move(self._scores) / math.sqrt(CLASSES)
+        fractions = Fractions(sizes.columns)
+        fraction = fractions.moves / math.sqrt(FRACTIONS)
         least = min(step, counts, products)
+        if fractions.asked and not sizes.public:
+            most, least = most + len(fractions.asked), min(least, fraction)
         if self._counts_classes:
             most, least, left = most + self._scores, min(least, classes), left - CLASSES
         mu = gaussian_mu(epsilon, self.delta, most, least)
         strength = sizes.labelled * mu if sizes.labelled else 0.0  # no rows times infinity
+        looks = not sizes.public and fractions.pays(strength * math.sqrt(FRACTIONS))
+        if looks:
+            left -= FRACTIONS
         made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
         if made_up:
             left -= COUNTS + PRODUCTS
@@ -293,6 +315,7 @@ class KernelLearner(Readable, ScoredLearner):
             counts / mu,
             products / mu,
             classes / mu if self._counts_classes else None,
+            fraction / mu if looks else None,
             most,
             self._waves(sizes),
         )
@@ -331,17 +354,24 @@ class KernelLearner(Readable, ScoredLearner):
         source : Source
             Where coins come from.
         """
-        reference, worth = self._reference(rows, plans, source)
+        columns = self._known_columns(rows, plans, source)
+        reference, worth = self._reference(rows, plans, columns, source)
         curves, _ = self._shapes
         features = KernelFeatures.of(
-            reference, self.columns_, source, curves=curves, waves=plans.waves
+            reference,
+            columns,
+            source,
+            curves=curves,
+            waves=plans.waves,
+            fine=plans.strength > FINDS_WAVES,
         )
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
-        count = len(features.group_sizes) - 2
+        count = len(features.group_sizes) - 3
         views = (WAVES_DO_NOT, WAVES_MATTER)
         constant, variance = self._constant(rows.y, plans, source)
-        starts = np.array([[variance, *START[1:], *[waves] * count] for waves in views])
+        marks = MARKS * min(plans.strength / MARKS_TOLD, 1.0)
+        starts = np.array([[variance, *START[1:], marks, *[waves] * count] for waves in views])
         matter = waves_matter(plans.strength, constant)
         posterior = Posterior(
             features.rows(shown),
@@ -379,14 +409,24 @@ class KernelLearner(Readable, ScoredLearner):
         return evenly(self.columns_, source)
 
     @claim("KERNEL")
-    def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:
+    def _known_columns(self, rows: Rows, plans: Measurements, source: Source) -> Columns:
+        """Return the columns, with a step where releases tell that numbers are whole."""
+        if plans.fractions_noise is None:
+            return self.columns_
+        fractions = Fractions(self.columns_)
+        return fractions.release(rows.X, len(rows.y), plans.fractions_noise, source)
+
+    @claim("KERNEL")
+    def _reference(
+        self, rows: Rows, plans: Measurements, columns: Columns, source: Source
+    ) -> tuple[Floats, float]:
         """Return a table to make features from, and how many public rows it is worth."""
         if rows.public is not None:
             reference = rows.public[:MOST_PUBLIC]
             return reference, float(len(reference))
         if not plans.made_up:
-            return evenly(self.columns_, source), EVEN_WORTH
-        made = MadeUp(self.columns_)
+            return evenly(columns, source), EVEN_WORTH
+        made = MadeUp(columns)
         reference = made.release(
             rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source
         )

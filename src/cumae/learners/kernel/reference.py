@@ -22,6 +22,7 @@ from cumae.learners.kernel.sums import noisy_sum
 from cumae.randomness import Source
 
 MADE_UP = 2_000  # rows
+FRACTIONS_PAY = 3.0  # how many times its noise a usual count of fractions must be
 BINS = 16  # of a column, in the second look, where noise hides more
 MOST_BINS = 40  # of a column, in any look
 CLEAR = 4.0  # how many times its noise a usual count is where there are more bins
@@ -161,6 +162,90 @@ def next_edges(marginal: Marginal, bounds: Bounds, bins: int = BINS) -> Floats:
         edges[1:-1] = low + step * (np.floor((edges[1:-1] - low) / step) + 0.5)
     edges = np.unique(edges)
     return edges if len(edges) > 2 else marginal.edges
+
+
+class Fractions:
+    """Counts fractions in columns of numbers whose step nobody declared.
+
+    A row adds 1 to the count of a column in which it has a fraction; with fractions in m columns,
+    it adds the root of 1 / m to each. So a row moves all counts by 1 together, and where nearly all
+    columns hold whole numbers, each of the others is counted in full.
+
+    Parameters
+    ----------
+    columns : Columns
+        All columns.
+    """
+
+    @claim("KERNEL")
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        # Places among the columns, and among the encoded columns; and of marks of missing cells.
+        self.asked: list[tuple[int, int]] = []
+        self.gaps: list[int | None] = []
+        place = 0
+        for number, column in enumerate(columns.columns):
+            bounds = columns.bounds[place]
+            if column.kind == "numbers" and (bounds is None or len(bounds) == 2):
+                self.asked.append((number, place))
+                self.gaps.append(place + 1 if column.missing else None)
+            place += len(column.encoded)
+
+    @property
+    @claim("KERNEL")
+    def moves(self) -> float:
+        """How far a replaced row moves the counts: no count of a row is below 0."""
+        return COUNTED * math.sqrt(min(len(self.asked), 2))
+
+    def pays(self, strength: float) -> bool:
+        """Tell whether columns of fractions would stand out, if all of them were such.
+
+        Parameters
+        ----------
+        strength : float
+            Number of rows, times the mu of these counts.
+        """
+        count = len(self.asked)
+        return count > 0 and strength > FRACTIONS_PAY * math.sqrt(count * min(count, 2))
+
+    @claim("KERNEL")
+    @np.errstate(all="ignore")  # here, too: a thread does not know what its caller ignores
+    def counts(self, table: Floats) -> Integers:
+        """Return how many rows have a fraction in each column; a row adds a length of 1 at most."""
+        cells = table[:, [place for _, place in self.asked]]
+        broken = cells != np.rint(cells)
+        for number, gap in enumerate(self.gaps):
+            if gap is not None:  # what stands in for a missing cell tells nothing
+                broken[:, number] &= table[:, gap] != 1
+        each = np.floor(COUNTED / np.sqrt(np.maximum(broken.sum(axis=1), 1)))
+        return np.asarray(each @ broken, dtype=np.int64)  # exact: far below 2^53
+
+    @claim("KERNEL")
+    def release(self, table: Any, rows: int, noise: float, source: Source) -> Columns:
+        """Release the counts, and return the columns; those without fractions have a step of 1.
+
+        Parameters
+        ----------
+        table : array of float, or what has pieces
+            Encoded private rows.
+        rows : int
+            Their number.
+        noise : float
+            Scale of the noise.
+        source : Source
+            Where coins come from.
+        """
+        found = noisy_sum(self.counts, zip(pieces(table)), noise, source) / (COUNTED * rows)
+        least, count = 0.0, len(found)
+        for _ in range(count):  # the fewer columns hold fractions, the more each row tells
+            least = 0.5 / math.sqrt(max(count, 1))
+            if np.count_nonzero(found > least) == count:
+                break
+            count = np.count_nonzero(found > least)
+        whole = [False] * len(self.columns.columns)
+        for (number, _), share in zip(self.asked, found.tolist(), strict=True):
+            whole[number] = share <= least
+        return self.columns.in_whole_numbers(whole)
 
 
 class MadeUp:
@@ -327,7 +412,7 @@ class MadeUp:
         ranks = ndtr(_normals(MADE_UP * len(root), source).reshape(MADE_UP, -1) @ root.T)
         table = np.zeros((MADE_UP, len(self.columns)))
         for place, marginal, rank in zip(self.numbers, marginals, ranks.T, strict=False):
-            table[:, place] = marginal.value(rank)
+            table[:, place] = on_grid(marginal.value(rank), self.columns.bounds[place])
         ranks_of_marks = ranks.T[len(self.numbers) :]
         each = zip(self.marks, shares, orders, ranks_of_marks, strict=True)
         for places, share, order, rank in each:
@@ -385,8 +470,8 @@ def evenly(columns: Columns, source: Source) -> Floats:
         marks = list(range(place, place + width))
         coins = even_numbers(2 * MADE_UP, source).reshape(2, MADE_UP)
         if columns.bounds[place] != INDICATOR:
-            low, high = (columns.bounds[marks.pop(0)] or (0.0, 1.0))[:2]
-            table[:, place] = low + (high - low) * coins[0]
+            bounds = columns.bounds[marks.pop(0)] or (0.0, 1.0)
+            table[:, place] = evenly_within(bounds, coins[0])
         shares = [columns.shares[mark] or 0.5 for mark in marks]
         if len(marks) == 1:
             table[coins[1] < min(shares[0], 0.5), marks[0]] = 1.0
@@ -396,6 +481,22 @@ def evenly(columns: Columns, source: Source) -> Floats:
                 table[code == number, mark] = 1.0
         place += width
     return table
+
+
+def on_grid(values: Floats, bounds: Bounds | None) -> Floats:
+    """Return values as they are, or the nearest ones of a declared step."""
+    if bounds is None or len(bounds) < 3:
+        return values
+    low, high, step = bounds
+    return low + step * np.clip(np.rint((values - low) / step), 0, (high - low) // step)
+
+
+def evenly_within(bounds: Bounds, coins: Floats) -> Floats:
+    """Return values within a range, or of a declared step, by numbers between 0 and 1."""
+    low, high, *step = bounds
+    if not step:
+        return low + (high - low) * coins
+    return low + step[0] * np.floor(coins * ((high - low) // step[0] + 1))
 
 
 def _shares(counts: Floats, noise: float) -> Floats:
