@@ -18,10 +18,18 @@ from cumae.data import Columns
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.kernel import learner, sums
-from cumae.learners.kernel.features import TOP, KernelFeatures, Levels
+from cumae.learners.kernel.features import TOP, KernelFeatures
 from cumae.learners.kernel.learner import Measurements, measure, vectors_cost
+from cumae.learners.kernel.levels import Levels
 from cumae.learners.kernel.posterior import NoisySum, Posterior
-from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, Marginal, first_edges
+from cumae.learners.kernel.reference import (
+    COUNTED,
+    MOST_BINS,
+    Fractions,
+    MadeUp,
+    Marginal,
+    first_edges,
+)
 from cumae.learners.kernel.sums import LENGTH, MOVES, STEEP, Question, noisy_sum, residuals, weights
 from cumae.privacy import DiscreteGaussianVectors
 from cumae.randomness import SYSTEM, SeededSource, discrete_gaussian
@@ -247,15 +255,18 @@ def test_the_cost_is_that_of_all_sums_and_within_what_was_asked(
     if not isinstance(steps, Measurements):  # for so few rows, trees are fitted
         assert rows * epsilon < 100
         return
-    made = MadeUp(COLUMNS)
+    made, fractions = MadeUp(COLUMNS), Fractions(COLUMNS)
     mu2 = steps.steps * (2 * LENGTH * STEEP / steps.noise) ** 2
     if steps.made_up:
         mu2 += 4 * 3 * (COUNTED / steps.counts_noise) ** 2
         mu2 += 2 * (made.longest / steps.products_noise) ** 2
+    if steps.fractions_noise is not None:
+        mu2 += (fractions.moves / steps.fractions_noise) ** 2
     assert isinstance(plan.cost, DiscreteGaussianVectors)
     assert plan.cost.mu == pytest.approx(math.sqrt(mu2))
     if public or rows * epsilon > 1_000:
         assert steps.made_up == (not public)
+        assert (steps.fractions_noise is not None) == (not public)
     assert plan.cost.delta(0.95 * epsilon) > 1e-6  # it is no waste either
 
 
@@ -277,10 +288,12 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_paid(
             plan = model.decide(sizes, rows)
             model.fit(X, Y, public)
             steps = plan.steps
-            first = [steps.counts_noise] * 2 + [steps.products_noise] if steps.made_up else []
+            first = [] if steps.fractions_noise is None else [steps.fractions_noise]
+            if steps.made_up:
+                first += [steps.counts_noise] * 2 + [steps.products_noise]
             assert [scale for scale, _ in drawn] == first + [steps.noise] * steps.steps
             assert sum(count for _, count in drawn) <= steps.places
-            assert plan.cost == vectors_cost(steps, MadeUp(COLUMNS), 1)
+            assert plan.cost == vectors_cost(steps, COLUMNS, 1)
 
 
 def test_noise_is_added_to_every_number() -> None:
@@ -380,7 +393,9 @@ def test_levels_hold_all_values_or_quantiles() -> None:
     few = Levels.of(np.array([3.0, 1.0, 1.0, 7.0]))
     assert few.cuts.tolist() == [2.0, 5.0]
     assert few.code(np.array([-9.0, 1.0, 2.0, 4.9, 5.0, math.inf])).tolist() == [0, 0, 1, 1, 2, 2]
-    assert few.ranks.tolist() == [0.25, 0.625, 0.875]
+    assert few.ranks.tolist() == pytest.approx([1 / 6, 1 / 2, 5 / 6])  # no value takes in most
+    assert few.shares.tolist() == [0.5, 0.25, 0.25]
+    assert Levels.of(np.array([3.0, 1.0, 1.0, 7.0]), 0.0).ranks.tolist() == [0.25, 0.625, 0.875]
     many = Levels.of(np.append(np.zeros(3_000), COINS.lognormal(0, 3, 3_000)))
     assert len(many.cuts) < 256
     counts = np.bincount(many.code(COINS.lognormal(0, 3, 30_000)), minlength=len(many.cuts) + 1)
@@ -533,5 +548,5 @@ def test_without_public_rows_more_rows_do_not_make_it_worse() -> None:
         hours = np.where(generator.random(30_000) < 0.5, usual, generator.integers(1, 99, 30_000))
         made = MadeUp(Columns([(1, 99)], None, 1))
         reference = made.release(hours[:, None], len(hours), 50.0, 50.0, SeededSource(1))
-        found = Levels.of(reference[:, 0])
+        found = Levels.of(reference[:, 0], 0.0)
         assert found.ranks[found.code(hours)].mean() == pytest.approx(0.5, abs=0.03)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.data import Column, Columns
-from cumae.learners.kernel.features import TOP, Bytes, KernelFeatures
+from cumae.learners.kernel.features import TOP, KernelFeatures
+from cumae.learners.kernel.levels import Bytes
 from cumae.learners.kernel.model import KernelModel
 
 MOST_PAIRS = 20  # that are shown

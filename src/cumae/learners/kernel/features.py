@@ -92,7 +92,7 @@ class KernelFeatures:
         *,
         curves: int,
         waves: int,
-        fine: bool = False,
+        detail: float = 0.0,
     ) -> KernelFeatures:
         """Make features from a reference table.
 
@@ -108,11 +108,11 @@ class KernelFeatures:
             Cosines of each column of numbers; 0 for straight lines only.
         waves : int
             How many waves each group has; 0 for none.
-        fine : bool
-            Whether rows tell enough for marks of levels, and for curves beyond frequent values.
+        detail : float from 0 to 1
+            How much rows tell about single values; with 0 none of them has a mark.
         """
         levels = {
-            place: Levels.of(reference[:, place], fine=fine)
+            place: Levels.of(reference[:, place], detail)
             for place, bounds in enumerate(columns.bounds)
             if bounds != INDICATOR
         }
@@ -294,9 +294,7 @@ class KernelFeatures:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
         return {
-            "levels": [
-                [place, *levels.to_list()] for place, levels in self.levels.items()
-            ],
+            "levels": [[place, *levels.to_list()] for place, levels in self.levels.items()],
             "width": self.width,
             "curves": self.curves,
             "waves": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,8 @@ from cumae.data import Columns, pieces
 from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
-from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
+from cumae.learners.kernel.features import KernelFeatures, additive_features
+from cumae.learners.kernel.levels import Bytes
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import (
     NoisySum,
@@ -50,12 +51,13 @@ from cumae.randomness import LARGEST_SCALE, Source
 from cumae.remembering import remembered
 from cumae.threads import one_thread
 
+TYPES = ("types of columns are public",)
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
-MANY = 12_000  # rows times mu from which on more steps pay
+MANY = 5_000  # rows times mu from which on more steps pay
 START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
-MARKS = 0.01  # variance of marks of levels, which grows where they matter; less with few rows
-MARKS_TOLD = 5_000.0  # strength from which on it is that
+MARKS = 0.01  # variance of marks of levels, which grows where they matter
+FINDS_LEVELS, TELLS_LEVELS = 500.0, 5_000.0  # strength that tells of single levels, and all of it
 WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
 WAVES_DO_NOT = 0.01  # and if they do not
 FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
@@ -66,6 +68,7 @@ MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and 
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
 FRACTIONS = 0.02  # for columns of whole numbers
+CLEAR_SHARE = 2.0  # times the noise of a share, below which a usual one is not told
 CLASSES = 0.04  # and for the numbers of rows of the classes
 KNOWN = 0.02  # variance of the constant once these are released
 EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
@@ -218,7 +221,9 @@ class KernelLearner(Readable, ScoredLearner):
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 f"pure privacy use PrivateBooster{ranges}."
             )
-        return super().decide(sizes, rows)
+        plan = super().decide(sizes, rows)
+        typed = TYPES if Fractions(sizes.columns).asked else ()
+        return replace(plan, assumptions=(*plan.assumptions, *typed))
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
         self._need_room(sizes)
@@ -357,21 +362,24 @@ class KernelLearner(Readable, ScoredLearner):
         columns = self._known_columns(rows, plans, source)
         reference, worth = self._reference(rows, plans, columns, source)
         curves, _ = self._shapes
+        # Of a made-up reference, noisy counts must have told where values are.
+        told = 1.0 if rows.public is not None else math.sqrt(COUNTS)
+        detail = detail_of(plans.strength * told)
         features = KernelFeatures.of(
             reference,
             columns,
             source,
             curves=curves,
             waves=plans.waves,
-            fine=plans.strength > FINDS_WAVES,
+            detail=detail,
         )
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
         count = len(features.group_sizes) - 3
         views = (WAVES_DO_NOT, WAVES_MATTER)
         constant, variance = self._constant(rows.y, plans, source)
-        marks = MARKS * min(plans.strength / MARKS_TOLD, 1.0)
-        starts = np.array([[variance, *START[1:], marks, *[waves] * count] for waves in views])
+        inner = [*START[1:], MARKS * detail]
+        starts = np.array([[variance, *inner, *[waves] * count] for waves in views])
         matter = waves_matter(plans.strength, constant)
         posterior = Posterior(
             features.rows(shown),
@@ -410,11 +418,20 @@ class KernelLearner(Readable, ScoredLearner):
 
     @claim("KERNEL")
     def _known_columns(self, rows: Rows, plans: Measurements, source: Source) -> Columns:
-        """Return the columns, with a step where releases tell that numbers are whole."""
-        if plans.fractions_noise is None:
-            return self.columns_
-        fractions = Fractions(self.columns_)
-        return fractions.release(rows.X, len(rows.y), plans.fractions_noise, source)
+        """Return the columns, with a step where types or releases tell that numbers are whole."""
+        whole = [column.whole for column in self.columns_.columns]
+        if plans.fractions_noise is not None:
+            fractions = Fractions(self.columns_)
+            counted = fractions.release(rows.X, len(rows.y), plans.fractions_noise, source)
+            whole = [one or other for one, other in zip(whole, counted, strict=True)]
+        return self.columns_.in_whole_numbers(whole, self._most_values(plans, len(rows.y)))
+
+    def _most_values(self, plans: Measurements, rows: int) -> float:
+        """Return how many values a column may have, so that noisy counts tell their shares."""
+        if not plans.made_up:
+            return MOST_BINS
+        error = plans.counts_noise / (COUNTED * rows)
+        return min(max(2.0, 1 / (CLEAR_SHARE * error)), MOST_BINS)
 
     @claim("KERNEL")
     def _reference(
@@ -493,6 +510,17 @@ def waves_matter(strength: float, constant: Floats | None = None) -> float:
         chance = chances(constant[None])
         strength *= math.sqrt(float(np.mean(4 * chance * (1 - chance))))
     return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
+
+
+def detail_of(strength: float) -> float:
+    """Return how much rows tell about single values of columns, by public numbers: 0 to 1.
+
+    Parameters
+    ----------
+    strength : float
+        How far all rows together stand out from noise.
+    """
+    return min(strength / TELLS_LEVELS, 1.0) if strength > FINDS_LEVELS else 0.0
 
 
 @claim("KERNEL")

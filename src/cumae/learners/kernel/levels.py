@@ -57,15 +57,15 @@ class Levels:
     is_mark: bool
 
     @classmethod
-    def of(cls, column: Floats, *, fine: bool = True) -> Levels:
+    def of(cls, column: Floats, detail: float = 1.0) -> Levels:
         """Make levels from reference values: one for each value, or at quantiles.
 
         Parameters
         ----------
         column : array of float
             Values of the column in the reference.
-        fine : bool
-            Whether rows tell enough for marks of levels, and for curves beyond frequent values.
+        detail : float from 0 to 1
+            How much rows tell about single values; with 0 none of them has a mark.
         """
         column = np.sort(np.clip(np.nan_to_num(column), -HUGE, HUGE))
         values, times = np.unique(column, return_counts=True)
@@ -85,12 +85,12 @@ class Levels:
         lines = np.bincount(code, line, len(counts)) / np.maximum(counts, 1)
         shares = counts / len(column)
         # If most rows have one value, curves are for the others.
-        taken = np.minimum(shares, HEAVY) if fine else shares
+        taken = np.minimum(shares, HEAVY / math.sqrt(detail)) if detail else shares
         ranks = (np.cumsum(taken) - taken / 2) / taken.sum()
         spots = np.zeros(0, dtype=np.int64)
-        if fine and 2 < len(values) <= FEW:
+        if detail and 2 < len(values) <= FEW:
             spots = np.arange(len(counts))
-        elif fine and len(values) > FEW:
+        elif detail and len(values) > FEW:
             alone = np.searchsorted(cuts, values, side="right")
             spots = np.unique(alone[stand_out(times / len(column))])
         return cls(cuts, lines, ranks, centre, scale, shares, spots, len(cuts) == 1)
@@ -138,10 +138,11 @@ class Levels:
     def from_list(cls, plain: list[Any]) -> Levels:
         """Rebuild what ``to_list`` returned; older models have no marks of levels."""
         cuts, lines, ranks = map(np.array, plain[:3])
-        shares, spots = plain[5:] or (_shares_of(ranks), [])
-        marked = bool(plain[5:]) and len(cuts) == 1
-        own = np.array(shares, dtype=np.float64), np.array(spots, dtype=np.int64)
-        return cls(cuts, lines, ranks, *plain[3:5], *own, marked)
+        centre, scale, *more = plain[3:]
+        shares, spots = more or (_shares_of(ranks), [])
+        shares, spots = np.array(shares, dtype=np.float64), np.array(spots, dtype=np.int64)
+        is_mark = bool(more) and len(cuts) == 1
+        return cls(cuts, lines, ranks, centre, scale, shares, spots, is_mark)
 
 
 def stand_out(shares: Floats) -> NDArray[np.bool_]:

@@ -221,8 +221,8 @@ class Fractions:
         return np.asarray(each @ broken, dtype=np.int64)  # exact: far below 2^53
 
     @claim("KERNEL")
-    def release(self, table: Any, rows: int, noise: float, source: Source) -> Columns:
-        """Release the counts, and return the columns; those without fractions have a step of 1.
+    def release(self, table: Any, rows: int, noise: float, source: Source) -> list[bool]:
+        """Release the counts, and return which of all columns hold whole numbers.
 
         Parameters
         ----------
@@ -241,11 +241,11 @@ class Fractions:
             least = 0.5 / math.sqrt(max(count, 1))
             if np.count_nonzero(found > least) == count:
                 break
-            count = np.count_nonzero(found > least)
+            count = int(np.count_nonzero(found > least))
         whole = [False] * len(self.columns.columns)
         for (number, _), share in zip(self.asked, found.tolist(), strict=True):
             whole[number] = share <= least
-        return self.columns.in_whole_numbers(whole)
+        return whole
 
 
 class MadeUp:

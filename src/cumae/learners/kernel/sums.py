@@ -13,7 +13,8 @@ from scipy.special import expit
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.learners.kernel.features import TOP, Bytes, KernelFeatures, Small
+from cumae.learners.kernel.features import TOP, KernelFeatures, Small
+from cumae.learners.kernel.levels import Bytes
 from cumae.randomness import Source, discrete_gaussian
 from cumae.workers import each
 
