@@ -327,7 +327,7 @@ def records(count: int = ROWS, seed: int = 0) -> Table:
     fixed = np.random.default_rng(5)
     hidden = coins.standard_normal((count, 4))
     loads, shares = 0.5 * fixed.standard_normal((4, 36)), fixed.uniform(-1.6, 0.8, 36)
-    marks = (hidden @ loads + coins.standard_normal((count, 36)) < shares).astype(np.int64)
+    marks = (hidden @ loads + coins.standard_normal((count, 36)) < shares).astype(np.float64)
     effects = fixed.standard_normal(36) * (fixed.random(36) < 0.6)
     score = (marks - marks.mean(axis=0)) @ effects
     columns, declared = _named(marks, "mark"), _ranges(marks, 0, 1, "mark")

@@ -42,7 +42,7 @@ def fitted(X: Any, declared: Any, *public: Any, **more: Any) -> PrivateKernelCla
 
 def test_two_values_of_public_rows_make_a_mark_as_a_declared_step_does() -> None:
     open_, declared = (fitted(MARKS, [(0, 1, *step)] * 4, PUBLIC) for step in ((), (1,)))
-    assert len(open_.model_.features) == len(declared.model_.features) == 1 + 4 + 4 * 8
+    assert len(open_.published().features) == len(declared.published().features) == 1 + 4 + 4 * 8
     assert np.array_equal(open_.predict_proba(MARKS), declared.predict_proba(MARKS))
     (strongest, *_) = open_.effects_
     assert strongest.columns == ("0",)
@@ -132,7 +132,7 @@ def test_what_stands_in_for_a_missing_cell_is_no_fraction() -> None:
 def test_without_public_rows_noisy_counts_find_marks(rows: int) -> None:
     model = PrivateKernelClassifier(1.0, columns=[(0, 1)] * 4, n_waves=8, random_state=0)
     model.fit(MARKS[:rows], LABELS[:rows])
-    assert len(model.model_.features) == 1 + 4 + 4 * 8
+    assert len(model.published().features) == 1 + 4 + 4 * 8
     assert model.score(MARKS, LABELS) > 0.8
 
 
@@ -166,7 +166,7 @@ def test_an_array_of_integers_has_marks_where_too_few_rows_tell() -> None:
     for X in (MARKS.astype(int), MARKS):
         model = PrivateKernelClassifier(1.0, columns=[(0, 1)] * 4, n_waves=8, random_state=0)
         models.append(model.fit(X[few], LABELS[few]))
-    assert [len(model.model_.features) for model in models] == [1 + 4 + 32, 1 + 4 * 7 + 32]
+    assert [len(model.published().features) for model in models] == [1 + 4 + 32, 1 + 4 * 7 + 32]
     assert "types of columns are public" in models[0].guarantee_.assumptions
 
 
@@ -187,7 +187,7 @@ def test_a_cell_of_a_csv_file_changes_no_feature(
         lines = ["a,b", *["0,1", "1,0"] * 1_999, "1,1", f"0,{last}"]
         frame = pd.read_csv(io.StringIO("\n".join(lines)))
         model = fitted(frame, {"a": (0, 1), "b": (0, 1, "missing")})
-        found.append((str(frame.dtypes["b"]), model.model_.to_dict()))
+        found.append((str(frame.dtypes["b"]), model.published().to_dict()))
     (one, first), (other, second) = found
     assert (one, other) == ("int64", "float64")
     assert first == second

@@ -293,7 +293,7 @@ def types_of_text_decide_nothing(learner: Any, pair: Neighbours) -> None:
     """
     rows, width = np.indices((max(len(pair.X), 2), np.shape(pair.X)[1]))
     cells = ((rows + width) % 2).astype(int).astype(str).astype(object)
-    found = []
+    found: list[Any] = []
     for cell in ("1", "0.5", ""):
         cells[-1, -1] = cell
         text = "\n".join([",".join(f"c{place}" for place in width[0]), *map(",".join, cells)])

@@ -310,7 +310,7 @@ def _held(features: KernelFeatures, column: Column, first: int) -> tuple[list[An
     absent = marked[-1] if column.missing else 0.0
     levels = features.levels.get(first)
     if levels is not None:
-        values, shares = levels.values.tolist(), levels.shares
+        values, shares = levels.values.tolist(), levels.shares.copy()
         codes = np.zeros((len(values), width), dtype=np.uint8)
         codes[:, 0] = np.arange(len(values))
         stand_in = codes[levels.code(np.array([column.stand_in]))]

@@ -17,13 +17,14 @@ from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import KernelFeatures, additive_features
-from cumae.learners.kernel.levels import Bytes
+from cumae.learners.kernel.levels import Bytes, detail_of
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import (
     NoisySum,
     Posterior,
     constants_of,
     most_directions,
+    waves_matter,
 )
 from cumae.learners.kernel.readable import Readable
 from cumae.learners.kernel.reference import (
@@ -32,6 +33,7 @@ from cumae.learners.kernel.reference import (
     Fractions,
     MadeUp,
     evenly,
+    most_values,
 )
 from cumae.learners.kernel.sums import (
     CHUNK,
@@ -57,18 +59,14 @@ MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 5_000  # rows times mu from which on more steps pay
 START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
 MARKS = 0.01  # variance of marks of levels, which grows where they matter
-FINDS_LEVELS, TELLS_LEVELS = 500.0, 5_000.0  # strength that tells of single levels, and all of it
 WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
 WAVES_DO_NOT = 0.01  # and if they do not
-FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
-TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
 MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and hours
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
 FRACTIONS = 0.02  # for columns of whole numbers
-CLEAR_SHARE = 2.0  # times the noise of a share, below which a usual one is not told
 CLASSES = 0.04  # and for the numbers of rows of the classes
 KNOWN = 0.02  # variance of the constant once these are released
 EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
@@ -424,14 +422,8 @@ class KernelLearner(Readable, ScoredLearner):
             fractions = Fractions(self.columns_)
             counted = fractions.release(rows.X, len(rows.y), plans.fractions_noise, source)
             whole = [one or other for one, other in zip(whole, counted, strict=True)]
-        return self.columns_.in_whole_numbers(whole, self._most_values(plans, len(rows.y)))
-
-    def _most_values(self, plans: Measurements, rows: int) -> float:
-        """Return how many values a column may have, so that noisy counts tell their shares."""
-        if not plans.made_up:
-            return MOST_BINS
-        error = plans.counts_noise / (COUNTED * rows)
-        return min(max(2.0, 1 / (CLEAR_SHARE * error)), MOST_BINS)
+        most = most_values(len(rows.y), plans.counts_noise) if plans.made_up else MOST_BINS
+        return self.columns_.in_whole_numbers(whole, most)
 
     @claim("KERNEL")
     def _reference(
@@ -489,38 +481,6 @@ def measure(
     unit = 2 * room(across.shape[1], LENGTH) * room(odds.shape[1], STEEP)
     noise = max((scale / unit) ** 2, LEAST_NOISE)
     return NoisySum(total / unit, noise, across.astype(np.float64), chances(odds))
-
-
-def waves_matter(strength: float, constant: Floats | None = None) -> float:
-    """Return how much the view that waves matter is believed at first, by public numbers.
-
-    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
-    rows are so few that nothing is told apart, the wider prior has been the better one.
-
-    Parameters
-    ----------
-    strength : float
-        How far all rows together stand out from noise.
-    constant : array of float, or None
-        Constants of the scores, if they are known: rows of a rare class say less about it.
-    """
-    if strength < TELLS_LITTLE:
-        return 1 - 1e-9
-    if constant is not None:
-        chance = chances(constant[None])
-        strength *= math.sqrt(float(np.mean(4 * chance * (1 - chance))))
-    return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
-
-
-def detail_of(strength: float) -> float:
-    """Return how much rows tell about single values of columns, by public numbers: 0 to 1.
-
-    Parameters
-    ----------
-    strength : float
-        How far all rows together stand out from noise.
-    """
-    return min(strength / TELLS_LEVELS, 1.0) if strength > FINDS_LEVELS else 0.0
 
 
 @claim("KERNEL")

@@ -21,6 +21,7 @@ LEVELS = 256  # of a column of numbers
 WIDEST = 3.0  # standard deviations beyond which a value is pulled in
 FEW = 12  # values of a column that are so few that each has a mark
 HEAVY = 0.1  # share of a value that a rank takes in at most
+FINDS_LEVELS, TELLS_LEVELS = 500.0, 5_000.0  # strength that tells of single levels, and all of it
 HUGE = 1e150  # its square is a float
 FREQUENT, AROUND, NEAR = 0.004, 3.0, 3  # what stands out: share, times the median of neighbours
 
@@ -143,6 +144,17 @@ class Levels:
         shares, spots = np.array(shares, dtype=np.float64), np.array(spots, dtype=np.int64)
         is_mark = bool(more) and len(cuts) == 1
         return cls(cuts, lines, ranks, centre, scale, shares, spots, is_mark)
+
+
+def detail_of(strength: float) -> float:
+    """Return how much rows tell about single values of columns, by public numbers: 0 to 1.
+
+    Parameters
+    ----------
+    strength : float
+        How far all rows together stand out from noise.
+    """
+    return min(strength / TELLS_LEVELS, 1.0) if strength > FINDS_LEVELS else 0.0
 
 
 def stand_out(shares: Floats) -> NDArray[np.bool_]:

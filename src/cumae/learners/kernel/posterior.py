@@ -22,6 +22,8 @@ from cumae.learners.kernel.sums import chances, weights
 MOST_DIRECTIONS = 160  # of a release, if there is one score; several scores share about as many
 ROUNDS = 2  # of linearising all releases at the mean so far
 UPDATES = 3  # of the prior's variances in each of them
+FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
+TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 BELIEF = 4.0  # coefficients that the first guess of a variance is worth
 SMALLEST, LARGEST = 1e-4, 30.0  # variances
 LEAST = 1e-9
@@ -254,6 +256,27 @@ def constants_of(counts: Floats, noise: float, rows: int, variance: float) -> Fl
         mean = np.log(expit(mean))
         mean -= mean.mean()
     return mean
+
+
+def waves_matter(strength: float, constant: Floats | None = None) -> float:
+    """Return how much the view that waves matter is believed at first, by public numbers.
+
+    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
+    rows are so few that nothing is told apart, the wider prior has been the better one.
+
+    Parameters
+    ----------
+    strength : float
+        How far all rows together stand out from noise.
+    constant : array of float, or None
+        Constants of the scores, if they are known: rows of a rare class say less about it.
+    """
+    if strength < TELLS_LITTLE:
+        return 1 - 1e-9
+    if constant is not None:
+        chance = chances(constant[None])
+        strength *= math.sqrt(float(np.mean(4 * chance * (1 - chance))))
+    return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
 class _Solver:

@@ -22,6 +22,7 @@ from cumae.learners.kernel.sums import noisy_sum
 from cumae.randomness import Source
 
 MADE_UP = 2_000  # rows
+CLEAR_SHARE = 2.0  # times the noise of a share, below which a usual one is not told
 FRACTIONS_PAY = 3.0  # how many times its noise a usual count of fractions must be
 BINS = 16  # of a column, in the second look, where noise hides more
 MOST_BINS = 40  # of a column, in any look
@@ -481,6 +482,20 @@ def evenly(columns: Columns, source: Source) -> Floats:
                 table[code == number, mark] = 1.0
         place += width
     return table
+
+
+def most_values(rows: int, noise: float) -> float:
+    """Return how many values a column may have, so that noisy counts tell their shares.
+
+    Parameters
+    ----------
+    rows : int
+        Number of private rows.
+    noise : float
+        Scale of the noise of the counts.
+    """
+    usual = COUNTED * rows / max(CLEAR_SHARE * noise, TINY)
+    return min(max(2.0, usual), MOST_BINS)
 
 
 def on_grid(values: Floats, bounds: Bounds | None) -> Floats:
