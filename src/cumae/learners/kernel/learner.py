@@ -30,6 +30,7 @@ from cumae.learners.kernel.readable import Readable
 from cumae.learners.kernel.reference import (
     COUNTED,
     MOST_BINS,
+    PUBLIC_TYPES,
     Fractions,
     MadeUp,
     evenly,
@@ -53,7 +54,6 @@ from cumae.randomness import LARGEST_SCALE, Source
 from cumae.remembering import remembered
 from cumae.threads import one_thread
 
-TYPES = ("types of columns are public",)
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 5_000  # rows times mu from which on more steps pay
@@ -220,7 +220,7 @@ class KernelLearner(Readable, ScoredLearner):
                 f"pure privacy use PrivateBooster{ranges}."
             )
         plan = super().decide(sizes, rows)
-        typed = TYPES if Fractions(sizes.columns).asked else ()
+        typed = PUBLIC_TYPES if Fractions(sizes.columns).asked else ()
         return replace(plan, assumptions=(*plan.assumptions, *typed))
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
@@ -360,9 +360,8 @@ class KernelLearner(Readable, ScoredLearner):
         columns = self._known_columns(rows, plans, source)
         reference, worth = self._reference(rows, plans, columns, source)
         curves, _ = self._shapes
-        # Of a made-up reference, noisy counts must have told where values are.
-        told = 1.0 if rows.public is not None else math.sqrt(COUNTS)
-        detail = detail_of(plans.strength * told)
+        # Without public rows, noisy counts must have told where values are.
+        detail = detail_of(plans.strength * (math.sqrt(COUNTS) if rows.public is None else 1.0))
         features = KernelFeatures.of(
             reference,
             columns,
@@ -419,9 +418,8 @@ class KernelLearner(Readable, ScoredLearner):
         """Return the columns, with a step where types or releases tell that numbers are whole."""
         whole = [column.whole for column in self.columns_.columns]
         if plans.fractions_noise is not None:
-            fractions = Fractions(self.columns_)
-            counted = fractions.release(rows.X, len(rows.y), plans.fractions_noise, source)
-            whole = [one or other for one, other in zip(whole, counted, strict=True)]
+            seen, noise = Fractions(self.columns_), plans.fractions_noise
+            whole = list(map(max, whole, seen.release(rows.X, len(rows.y), noise, source)))
         most = most_values(len(rows.y), plans.counts_noise) if plans.made_up else MOST_BINS
         return self.columns_.in_whole_numbers(whole, most)
 

@@ -96,10 +96,6 @@ class Levels:
             spots = np.unique(alone[stand_out(times / len(column))])
         return cls(cuts, lines, ranks, centre, scale, shares, spots, len(cuts) == 1)
 
-    def curves(self, most: int) -> int:
-        """Return how many cosines the column has: no more than can be told apart."""
-        return max(0, min(most, len(self.cuts) - 1))
-
     def code(self, column: Floats) -> Bytes:
         """Return the level of each cell."""
         return np.searchsorted(self.cuts, column, side="right").astype(np.uint8)

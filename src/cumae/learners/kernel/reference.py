@@ -21,6 +21,7 @@ from cumae.learners.kernel.features import even_numbers
 from cumae.learners.kernel.sums import noisy_sum
 from cumae.randomness import Source
 
+PUBLIC_TYPES = ("types of columns are public",)
 MADE_UP = 2_000  # rows
 CLEAR_SHARE = 2.0  # times the noise of a share, below which a usual one is not told
 FRACTIONS_PAY = 3.0  # how many times its noise a usual count of fractions must be
