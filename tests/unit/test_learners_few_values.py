@@ -69,6 +69,19 @@ def test_few_values_have_marks_of_their_own() -> None:
     assert np.array_equal(whole[:, 7:], 127 * np.eye(5))
 
 
+def test_the_most_frequent_values_keep_their_marks() -> None:
+    table = np.column_stack([COINS.integers(0, size, 3_000) for size in (3, 5, 2)]).astype(float)
+    columns = Columns([(0, 9)] * 3, None, 3)
+    found = KernelFeatures.of(table, columns, SeededSource(0), curves=6, waves=9, detail=1.0)
+    fewer = found.with_marks(4)
+    assert found.with_marks(8) is found
+    assert fewer.group_sizes[:3] == [3, 12, 4]
+    assert [len(fewer.levels[place].spots) for place in range(3)] == [3, 1, 0]
+    rows = found.rows(found.codes(table))
+    assert np.isin(fewer.rows(fewer.codes(table)).sum(axis=0), rows.sum(axis=0)).all()
+    assert fewer.rows(fewer.codes(table)).shape[1] == rows.shape[1] - 4
+
+
 def test_frequent_values_stand_out() -> None:
     hours = np.where(COINS.random(5_000) < 0.4, 40, COINS.integers(1, 99, 5_000)).astype(float)
     found = Levels.of(hours)

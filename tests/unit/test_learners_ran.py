@@ -145,7 +145,7 @@ def test_the_regression_draws_the_noise_that_its_cost_is_computed_from(
     # 2^11 times 2^10.
     made_up = count == 30_000
     made = [4_096 * math.sqrt(2), 8_192.0, 8_192.0, 12_288 * math.sqrt(2)]
-    moves = made if made_up else []
+    moves = list(made) if made_up else []
     moves += [4_194_304.0] * (len(drawn) - len(moves))
     assert len(drawn) == (4 if public else 8) + len(made) * made_up
     mu = math.sqrt(sum((m / scale) ** 2 for m, (scale, _) in zip(moves, drawn, strict=True)))

@@ -9,6 +9,7 @@ how levels and features are made.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,33 @@ class KernelFeatures:
             sizes += [waves] * (len(SIZES) * len(WIDTHS))
         features = cls(levels, len(columns), counts, weights, shifts, sizes)
         features._scale(features.whole(features.codes(reference)))
+        return features
+
+    def with_marks(self, most: int) -> KernelFeatures:
+        """Return the same features with so many marks of levels at most, the most frequent ones.
+
+        Parameters
+        ----------
+        most : int
+            How many there may be.
+        """
+        if self.group_sizes[2] <= most:
+            return self
+        several = [self.levels[place] for place in self.numbers]
+        shares = np.concatenate([found.shares[found.spots] for found in several])
+        kept = np.zeros(len(shares), dtype=np.bool_)
+        kept[np.argsort(-shares, kind="stable")[:most]] = True
+        chosen = iter(np.split(kept, np.cumsum([len(found.spots) for found in several])[:-1]))
+        levels = {
+            place: found if found.is_mark else replace(found, spots=found.spots[next(chosen)])
+            for place, found in sorted(self.levels.items())
+        }
+        sizes = [*self.group_sizes[:2], most, *self.group_sizes[3:]]
+        features = KernelFeatures(levels, self.width, self.curves, self.waves, self.shifts, sizes)
+        begin = sum(self.group_sizes[:2])
+        gone = begin + np.flatnonzero(~kept)
+        features.centres = np.delete(self.centres, gone)
+        features.scales = np.delete(self.scales, gone)
         return features
 
     def _prepare(self) -> None:

@@ -66,6 +66,7 @@ LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats
 MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and hours
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
+MOST_MARKS = 240  # of levels, of all scores together
 FRACTIONS = 0.02  # for columns of whole numbers
 CLASSES = 0.04  # and for the numbers of rows of the classes
 KNOWN = 0.02  # variance of the constant once these are released
@@ -363,13 +364,8 @@ class KernelLearner(Readable, ScoredLearner):
         # Without public rows, noisy counts must have told where values are.
         detail = detail_of(plans.strength * (math.sqrt(COUNTS) if rows.public is None else 1.0))
         features = KernelFeatures.of(
-            reference,
-            columns,
-            source,
-            curves=curves,
-            waves=plans.waves,
-            detail=detail,
-        )
+            reference, columns, source, curves=curves, waves=plans.waves, detail=detail
+        ).with_marks(MOST_MARKS // self._scores)
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
         count = len(features.group_sizes) - 3
