@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ def test_the_most_frequent_values_keep_their_marks() -> None:
     rows = found.rows(found.codes(table))
     assert np.isin(fewer.rows(fewer.codes(table)).sum(axis=0), rows.sum(axis=0)).all()
     assert fewer.rows(fewer.codes(table)).shape[1] == rows.shape[1] - 4
+    again = KernelFeatures.from_dict(json.loads(json.dumps(fewer.to_dict())))
+    assert np.array_equal(again.rows(again.codes(table)), fewer.rows(fewer.codes(table)))
 
 
 def test_frequent_values_stand_out() -> None:

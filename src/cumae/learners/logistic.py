@@ -188,7 +188,7 @@ class PrivateLogisticRegression(KernelLearner):
         if name not in encoded or encoded[name][0] not in self.published().features.levels:
             return shown
         unit = "day" if isinstance(effect.values[0][0], dt.datetime) else "unit"
-        curved = " and a curve" if any(self.published().features.curves) else ""
+        curved = " and a curve" if self.published().features.curves else ""
         return f"{encoded[name][1]:+.3g} a {unit}{curved}: {shown}"
 
     @property

@@ -50,7 +50,7 @@ class KernelFeatures:
         The levels of each encoded column of numbers. The others are marks of 0 and 1.
     width : int
         Number of encoded columns.
-    curves : list of int
+    curves : int
         Cosines of each column of numbers that has more than two levels.
     waves : array of float
         Weights of the ranks and marks in each wave, one wave a column; whole numbers.
@@ -70,7 +70,7 @@ class KernelFeatures:
         self,
         levels: dict[int, Levels],
         width: int,
-        curves: list[int],
+        curves: int,
         waves: Small,
         shifts: Small,
         group_sizes: list[int],
@@ -119,12 +119,11 @@ class KernelFeatures:
         }
         weights, shifts = _draw_waves(columns, waves, source)
         several = [found for found in levels.values() if not found.is_mark]
-        counts = [curves] * len(several)
         spots = sum(len(found.spots) for found in several) if curves else 0
-        sizes = [len(columns), sum(counts), spots]
+        sizes = [len(columns), curves * len(several), spots]
         if waves and len(columns.columns) > 1:
             sizes += [waves] * (len(SIZES) * len(WIDTHS))
-        features = cls(levels, len(columns), counts, weights, shifts, sizes)
+        features = cls(levels, len(columns), curves, weights, shifts, sizes)
         features._scale(features.whole(features.codes(reference)))
         return features
 
@@ -160,25 +159,24 @@ class KernelFeatures:
         self.n_features = sum(self.group_sizes)
         self._lines, self._ranks, self._more = [], [], []
         curve, spot = np.add.accumulate(self.group_sizes[:2])
-        for place, count in zip(self.numbers, self.curves, strict=True):
+        orders = np.arange(1, self.curves + 1)
+        for place in self.numbers:
             found = self.levels[place]
             self._lines.append(_whole(found.lines * (TOP / WIDEST)))
             self._ranks.append(_whole((found.ranks - 0.5) * math.sqrt(12.0) * RANK))
-            orders = np.arange(1, count + 1)
             cosine = _whole(TOP * np.cos(math.pi * found.ranks[:, None] * orders))
             spots = found.spots if self.group_sizes[2] else found.spots[:0]
             marks = _whole(TOP * (np.arange(len(found.lines))[:, None] == spots))
             self._more.append(((curve, cosine), (spot, marks)))
-            curve, spot = curve + count, spot + len(spots)
+            curve, spot = curve + self.curves, spot + len(spots)
 
     def _scale(self, whole: Small) -> None:
         """Set centres and scales by the whole features of the reference."""
         table = whole.astype(np.float64)
         centres = table.mean(axis=0)
         shape = np.ones(self.n_features)
-        orders = [np.arange(1, count + 1) for count in self.curves]
         start, end = np.add.accumulate(self.group_sizes[:2])
-        shape[start:end] = 1 / np.concatenate([np.ones(0), *orders])
+        shape[start:end] = 1 / np.tile(np.arange(1, self.curves + 1), len(self.numbers))
         shape[: self.group_sizes[0]][self.numbers] = WIDEST
         spread = ((table - centres) ** 2).mean(axis=0) * shape**2
         scales, place = shape, 0
@@ -330,7 +328,8 @@ class KernelFeatures:
                 for column in self.waves.T
             ],
             "shifts": self.shifts.tolist(),
-            "groups": self.group_sizes,
+            "groups": [*self.group_sizes[:2], *self.group_sizes[3:]],
+            **({"marks": self.group_sizes[2]} if self.group_sizes[2] else {}),
             "centres": self.centres.tolist(),
             "scales": self.scales.tolist(),
         }
@@ -344,10 +343,8 @@ class KernelFeatures:
             for place, weight in weights:
                 waves[place, number] = weight
         shifts = np.array(plain["shifts"], dtype=np.float32)
-        curves, groups = plain["curves"], plain["groups"]
-        if isinstance(curves, int):  # of an older model, which has no marks of levels
-            curves, groups = [curves] * len(levels), [*groups[:2], 0, *groups[2:]]
-        found = cls(levels, plain["width"], curves, waves, shifts, groups)
+        groups = [*plain["groups"][:2], plain.get("marks", 0), *plain["groups"][2:]]
+        found = cls(levels, plain["width"], plain["curves"], waves, shifts, groups)
         found.centres, found.scales = np.array(plain["centres"]), np.array(plain["scales"])
         return found
 

@@ -127,9 +127,11 @@ class Levels:
 
     def to_list(self) -> list[Any]:
         """Return plain values that JSON can hold."""
-        own = [self.cuts, self.lines, self.ranks]
-        more = [self.shares.tolist(), self.spots.tolist()]
-        return [*(one.tolist() for one in own), self.centre, self.scale, *more]
+        own = [one.tolist() for one in (self.cuts, self.lines, self.ranks)]
+        plain = [*own, self.centre, self.scale]
+        if self.is_mark or len(self.spots) or np.any(self.shares != _shares_of(self.ranks)):
+            plain += [self.shares.tolist(), self.spots.tolist()]
+        return plain
 
     @classmethod
     def from_list(cls, plain: list[Any]) -> Levels:
