@@ -322,6 +322,26 @@ def sensors(count: int = ROWS, seed: int = 0) -> Table:
     return _made(coins, score, _named(x), _ranges(x, -5, 5), shape)
 
 
+def records(count: int = ROWS, seed: int = 0) -> Table:
+    coins = np.random.default_rng(seed)
+    fixed = np.random.default_rng(5)
+    hidden = coins.standard_normal((count, 4))
+    loads, shares = 0.5 * fixed.standard_normal((4, 36)), fixed.uniform(-1.6, 0.8, 36)
+    marks = (hidden @ loads + coins.standard_normal((count, 36)) < shares).astype(np.float64)
+    effects = fixed.standard_normal(36) * (fixed.random(36) < 0.6)
+    score = (marks - marks.mean(axis=0)) @ effects
+    columns, declared = _named(marks, "mark"), _ranges(marks, 0, 1, "mark")
+    for place, size in enumerate((3, 4, 4, 5, 6, 7, 8)):
+        lean = hidden[:, place % 4] + coins.standard_normal(count)
+        kind = np.digitize(lean, np.linspace(-1.6, 1.6, size - 1))
+        names = [f"kind {letter}" for letter in "abcdefgh"[:size]]
+        columns[f"kind{place}"], declared[f"kind{place}"] = np.array(names)[kind], names
+        score = score + _effects(10 + place, size, 0.7)[kind]
+    score = score + 1.5 * (marks[:, 0] * marks[:, 1] - 0.2) - 1.2 * marks[:, 2] * hidden[:, 0]
+    shape = "36 marks of 0 and 1, whose step is not declared, and seven kinds of 3 to 8 values."
+    return _made(coins, score - 0.3, columns, declared, shape)
+
+
 def segments(count: int = ROWS, seed: int = 0) -> Table:
     coins = np.random.default_rng(seed)
     x = _numbers(coins, count, 6, 0.2)
@@ -389,6 +409,6 @@ MADE_UP: dict[str, Callable[[int, int], Table]] = {
     for maker in (
         *(hospital, linear, additive, thresholds, pairs, triples, checkerboard, rare, categories),
         *(tails, noise, segments, poll, curves, tariff, switches, parity, diamonds, fraud, depots),
-        *(wealth, sensors),
+        *(wealth, sensors, records),
     )
 }

@@ -19,10 +19,10 @@ from scipy.special import expit
 from cumae import PrivateKernelClassifier
 from cumae.data import Columns
 from cumae.datasets import load_health_survey
-from cumae.learners.kernel.effects import effects_of
 from cumae.learners.kernel.features import KernelFeatures
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.shown.effects import effects_of
 from cumae.randomness import SeededSource
 
 mpl.use("Agg")

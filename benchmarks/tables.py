@@ -200,7 +200,7 @@ def cardio() -> Table:
 TUNING = (
     *("adult", "credit default", "survey", "occupation", "hospital"),
     *("linear", "additive", "thresholds", "pairs", "triples"),
-    *("checkerboard", "rare", "categories", "tails", "noise"),
+    *("checkerboard", "rare", "categories", "tails", "noise", "records"),
 )
 KEPT_ASIDE = (
     *("flights", "cardio", "segments"),

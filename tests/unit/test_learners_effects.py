@@ -21,7 +21,11 @@ from cumae import PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.data import Columns
 from cumae.errors import InvalidParameter, MissingPackage
 from cumae.learners import Learner
-from cumae.learners.kernel.effects import (
+from cumae.learners.kernel.features import KernelFeatures
+from cumae.learners.kernel.linear import Spread
+from cumae.learners.kernel.model import KernelModel
+from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.shown.effects import (
     GRID,
     MOST_PAIRS,
     OTHERS,
@@ -30,10 +34,7 @@ from cumae.learners.kernel.effects import (
     contents_of,
     effects_of,
 )
-from cumae.learners.kernel.features import KernelFeatures
-from cumae.learners.kernel.model import KernelModel
-from cumae.learners.kernel.pictures import draw
-from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.shown.pictures import draw
 from cumae.randomness import SeededSource
 
 JOBS = ["nurse", "poet", "judge"]
@@ -286,7 +287,7 @@ def test_a_stored_model_is_as_sure_as_the_posterior(monkeypatch: pytest.MonkeyPa
 
     apart = np.zeros(size)
     apart[1] = 3.0
-    posterior.covariance += np.outer(apart, apart)
+    posterior.spread = Spread.mixture(np.array([0.5, 0.5]), [posterior.spread] * 2, [apart, -apart])
     again = KernelModel.of(model.published().features, posterior)
     assert again.variance(np.eye(size))[1, 0] == pytest.approx(stored[1] + 9, rel=0.01)
 

@@ -140,12 +140,14 @@ def test_the_regression_draws_the_noise_that_its_cost_is_computed_from(
     X, y = rows(count)
     model = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 1), (0, 1)])
     model.fit(X, y, X[:200] if public else None)
-    # Two counts and the products of made-up rows, then sums of residuals. In numbers: two columns,
-    # in two bins each, of 2^12; squared lengths of 1.5 for a column, of 64^2; 2^11 times 2^10.
+    # Counts of fractions, two counts and the products of made-up rows, then sums of residuals. In
+    # numbers: two columns, in two bins each, of 2^12; squared lengths of 1.5 for a column, of 64^2;
+    # 2^11 times 2^10.
     made_up = count == 30_000
-    moves = [8_192.0] * 2 + [12_288 * math.sqrt(2)] if made_up else []
+    made = [4_096 * math.sqrt(2), 8_192.0, 8_192.0, 12_288 * math.sqrt(2)]
+    moves = list(made) if made_up else []
     moves += [4_194_304.0] * (len(drawn) - len(moves))
-    assert len(drawn) == (4 if public else 8) + 3 * made_up
+    assert len(drawn) == (4 if public else 8) + len(made) * made_up
     mu = math.sqrt(sum((m / scale) ** 2 for m, (scale, _) in zip(moves, drawn, strict=True)))
     places = sum(size for _, size in drawn)
     least = min(scale for scale, _ in drawn)
@@ -195,7 +197,8 @@ def regression_pays_for_its_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = RangesWatched(monkeypatch)
     X, y = rows(3_000)
     model = PrivateLogisticRegression(1.0, 1e-6).fit(X, y, None)
-    moves = [8_192.0] * 2 + [12_288 * math.sqrt(2)] if len(watch.noise) == 11 else []
+    moves = [8_192.0] * 2 + [12_288 * math.sqrt(2)] if len(watch.noise) == 12 else []
+    moves = [4_096 * math.sqrt(2), *moves]  # of fractions in two columns
     moves += [4_194_304.0] * (len(watch.noise) - len(moves))
     squares = [(m / scale) ** 2 for m, (scale, _) in zip(moves, watch.noise, strict=True)]
     places, least = sum(size for _, size in watch.noise), min(scale for scale, _ in watch.noise)

@@ -26,7 +26,7 @@ from cumae.learners import (
 )
 from cumae.learners.base import Rows
 from cumae.learners.kernel import sums
-from cumae.learners.kernel.learner import class_counts, classes_move
+from cumae.learners.kernel.prices import class_counts, classes_move
 from cumae.learners.thresholds import ScoreCounts, likely_odds, release_counts
 from cumae.mechanisms import LaplaceNoise
 from cumae.privacy import Budget, DiscreteGaussianVectors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import os
 import pickle
 import threading
@@ -13,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -28,7 +30,7 @@ from cumae.checks.payments import (
 )
 from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.shards import Neighbours, demand
-from cumae.data import UNLABELLED
+from cumae.data import UNLABELLED, Columns
 from cumae.errors import BudgetExhausted, CumaeError, LiveState
 from cumae.estimators import own_clone
 from cumae.outlook import Outlook
@@ -283,6 +285,27 @@ def tables_without_contents_are_not_paid_for(learner: Any, pair: Neighbours) -> 
         done_or_unpaid(partial(_paid, learner, pair, X))
 
 
+def types_of_text_decide_nothing(learner: Any, pair: Neighbours) -> None:
+    """A cell of a CSV file that is empty or a fraction changes nothing about the columns.
+
+    A reader that chooses types by cells makes whole numbers of one file and floats of the other.
+    What is known about the columns, of which features are made, must be the same.
+    """
+    rows, width = np.indices((max(len(pair.X), 2), np.shape(pair.X)[1]))
+    cells = ((rows + width) % 2).astype(int).astype(str).astype(object)
+    found: list[Any] = []
+    for cell in ("1", "0.5", ""):
+        cells[-1, -1] = cell
+        text = "\n".join([",".join(f"c{place}" for place in width[0]), *map(",".join, cells)])
+        frame = pd.read_csv(io.StringIO(text), skip_blank_lines=False)
+        try:
+            known = Columns.of(frame, learner.known_columns())
+            found.append([known.to_dict(), [column.whole for column in known.columns]])
+        except CumaeError as error:
+            found.append(str(error))
+    demand(found[0] == found[1] == found[2], "a cell of a CSV file decides what a column holds")
+
+
 def parts_promise_what_the_whole_does(learner: Any, pair: Neighbours) -> None:
     """Every learner inside of a fitted one shows the guarantee of the whole."""
     one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
@@ -335,6 +358,7 @@ LEARNER_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     a_refused_plan_is_a_refused_fit,
     extreme_prices_are_paid_or_refused,
     tables_without_contents_are_not_paid_for,
+    types_of_text_decide_nothing,
     parts_promise_what_the_whole_does,
     exact_models_ignore_the_batch,
     what_is_fitted_may_be_copied,

@@ -69,5 +69,10 @@ def arrow_kind(kind: Any) -> str:
     )
 
 
+def is_whole(kind: Any) -> bool:
+    """Tell whether a type of Arrow holds whole numbers only."""
+    return bool(pa.types.is_integer(kind))
+
+
 def _is(name: str, kind: Any) -> bool:
     return bool(getattr(pa.types, f"is_{name}")(kind))

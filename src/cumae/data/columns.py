@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,15 @@ from cumae.claims import claim
 from cumae.data.cells import columns_at
 from cumae.data.containers import bare_columns, cells_of_columns, names_of, select, width_of
 from cumae.data.declared import Bounds, Column
-from cumae.data.kinds import NOUNS, TO_FILL_IN, Problems, key_of, kinds_of, missing_line
+from cumae.data.kinds import (
+    NOUNS,
+    TO_FILL_IN,
+    Problems,
+    key_of,
+    kinds_of,
+    missing_line,
+    whole_types,
+)
 from cumae.data.readings import missing_cells, read_columns
 from cumae.data.rows import table_of
 from cumae.errors import InvalidData, InvalidParameter
@@ -134,7 +143,9 @@ class Columns:
             What is known about the columns, as for the constructor.
         """
         X = table_of(X)
-        return cls(declared, names_of(X), width_of(X), kinds_of(X))
+        found = cls(declared, names_of(X), width_of(X), kinds_of(X))
+        pairs = zip(found.columns, whole_types(X), strict=True)
+        return found._with([replace(column, whole=whole) for column, whole in pairs])
 
     def __len__(self) -> int:
         """Return the number of columns after encoding."""
@@ -450,11 +461,36 @@ class Columns:
             The least and the largest value of each column without a range.
         """
         left = iter(ranges)
-        found = object.__new__(Columns)
-        found.original_names = self.original_names
-        found._set(
+        return self._with(
             [column.within(next(left)) if column.is_open else column for column in self.columns]
         )
+
+    def in_whole_numbers(self, whole: Sequence[bool], most: float) -> Columns:
+        """Return the same columns; those of whole numbers have a step of 1 within their ranges.
+
+        Parameters
+        ----------
+        whole : sequence of bool
+            For each column, whether it holds whole numbers; what was declared goes before it.
+        most : float
+            How many of them there may be in a range.
+
+        Examples
+        --------
+        >>> from cumae import Columns
+        >>> columns = Columns([(0, 1), (0.5, 9.5), (0, 100)], None, 3)
+        >>> columns.in_whole_numbers([True, True, True], 10).bounds
+        [(0.0, 1.0, 1.0), (1.0, 9.0, 1.0), (0.0, 100.0)]
+        """
+        pairs = zip(self.columns, whole, strict=True)
+        return self._with(
+            [column.in_whole_numbers(most) if is_so else column for column, is_so in pairs]
+        )
+
+    def _with(self, columns: list[Column]) -> Columns:
+        found = object.__new__(Columns)
+        found.original_names = self.original_names
+        found._set(columns)
         return found
 
 

@@ -55,6 +55,9 @@ class RowSource(ABC):
         Names of the columns, or None where they have none.
     kinds : list of str
         What each column can hold by its type, as in ``cumae.data.kinds``.
+    whole : sequence of bool
+        Whether the type of each column holds whole numbers only, and was fixed before rows were
+        read; empty if nothing is known.
     is_frame : bool
         Whether ``take`` returns a pandas DataFrame.
     is_of_floats : bool
@@ -65,6 +68,7 @@ class RowSource(ABC):
     n_features: int
     names: list[str] | None
     kinds: list[str]
+    whole: Sequence[bool] = ()
     is_frame: bool
     is_of_floats: bool = False
 

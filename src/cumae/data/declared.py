@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -68,6 +69,8 @@ class Column:
         How its cells are compared, for a column of ordered values.
     truth : pair of tuples, or None
         The codes of yes and those of no, for a boolean that is written by codes of its own.
+    whole : bool
+        Whether its type, which was fixed before rows were read, holds whole numbers only.
     """
 
     name: str
@@ -81,6 +84,7 @@ class Column:
     written: Written = PLAIN
     order: Order | None = None
     truth: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
+    whole: bool = False
 
     @property
     def kind(self) -> str:
@@ -161,6 +165,20 @@ class Column:
             return 0.0
         low, high, *step = self.bounds
         return low + (high - low) // 2 // step[0] * step[0] if step else low / 2 + high / 2
+
+    def in_whole_numbers(self, most: float) -> Column:
+        """Return the same column, with a step of 1 if it has a range of numbers and no step.
+
+        Parameters
+        ----------
+        most : float
+            How many whole numbers there may be in the range.
+        """
+        if self.kind != "numbers" or self.bounds is None or len(self.bounds) == 3:
+            return self
+        low, high = math.ceil(self.bounds[0]), math.floor(self.bounds[1])
+        fits = low < high < low + most
+        return replace(self, bounds=(float(low), float(high), 1.0)) if fits else self
 
     def within(self, bounds: Bounds) -> Column:
         """Return the same column with a range."""

@@ -97,6 +97,26 @@ def kinds_of(X: Any) -> list[str]:
     return [column_kind(X.dtype) if isinstance(X, np.ndarray) else ""] * width_of(X)
 
 
+def whole_types(X: Any) -> list[bool]:
+    """Tell for each column whether its type holds whole numbers only, and was not read off cells.
+
+    Types of Arrow, of Parquet files and of numpy arrays are fixed before rows are there. Those of
+    data frames often were chosen by cells: one that is empty, or 0.5, makes floats of a column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from cumae.data.kinds import whole_types
+    >>> whole_types(np.array([[0, 1]])), whole_types(pd.DataFrame({"married": [0, 1]}))
+    ([True, True], [False])
+    """
+    if isinstance(X, RowSource):
+        return list(X.whole or [False] * X.n_features)
+    whole = isinstance(X, np.ndarray) and X.dtype.kind in "iu"
+    return [whole] * width_of(X)
+
+
 def undeclared_kinds(kinds: Sequence[str]) -> list[str]:
     """Return what must be declared where models get data frames as they are: dates and the like.
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.arrow import arrow_kind, from_arrow, type_from_arrow
+from cumae.data.arrow import arrow_kind, from_arrow, is_whole, type_from_arrow
 from cumae.data.containers import PIECE, ColumnReader, RowSource, frame_of
 from cumae.data.rows import arrow_cells, check_names, check_places, need_cells, refuse_nested
 from cumae.errors import InvalidData, shown
@@ -80,6 +80,7 @@ class ParquetRows(RowSource):
             refuse_nested(self._field(name))
         self.names: list[str] = features
         self.kinds = [self.kind_of(name) for name in features]
+        self.whole = [is_whole(self._field(name).type) for name in features]
         self.n_features = len(features)
         need_cells(self)
 

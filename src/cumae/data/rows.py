@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.arrow import arrow_kind, from_arrow, to_arrow, type_from_arrow
+from cumae.data.arrow import arrow_kind, from_arrow, is_whole, to_arrow, type_from_arrow
 from cumae.data.cells import bare, columns_at, ordinary_cells
 from cumae.data.containers import (
     PIECE,
@@ -51,6 +51,7 @@ class ArrayRows(RowSource):
         self.n_rows, self.n_features = map(int, self._table.shape)
         self.names = None
         self.kinds = [column_kind(table.dtype)] * self.n_features
+        self.whole = [table.dtype.kind in "iu"] * self.n_features
         self.is_of_floats = table.dtype == np.float64
         need_cells(self)
 
@@ -112,15 +113,18 @@ class ArrowRows(RowSource):
     ----------
     table : pyarrow.Table
         The rows.
+    fixed : bool
+        Whether the types of its columns were fixed before rows were read.
     """
 
     is_frame = True
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
+    def __init__(self, table: Any, *, fixed: bool = False) -> None:
+        self._table, self._fixed = table, fixed
         self.n_rows, self.n_features = int(table.num_rows), int(table.num_columns)
         self.names: list[str] = check_names([str(name) for name in table.schema.names])
         self.kinds = [arrow_kind(field.type) for field in table.schema]
+        self.whole = [fixed and is_whole(field.type) for field in table.schema]
         for field in table.schema:
             refuse_nested(field)
             self._need_reading(field)
@@ -138,7 +142,8 @@ class ArrowRows(RowSource):
             ) from None
 
     def select(self, names: list[str]) -> ArrowRows:
-        return ArrowRows(self._table.select([self.names.index(name) for name in names]))
+        places = [self.names.index(name) for name in names]
+        return ArrowRows(self._table.select(places), fixed=self._fixed)
 
     def all_columns(self) -> list[NDArray[Any]]:
         return self._arrays(self._table, exact=True)
@@ -185,7 +190,8 @@ def table_of(X: Any) -> Any:
         return X
     if frame.implementation.is_pandas_like():  # whose way to Arrow chooses types by cells
         return frame.to_pandas()
-    return ArrowRows(to_arrow(frame))
+    # Frames of other libraries may have chosen their types by cells, as those of pandas.
+    return ArrowRows(to_arrow(frame), fixed=frame.implementation.is_pyarrow())
 
 
 def labelled_table(X: Any, y: Any) -> tuple[Any, Any]:
@@ -281,6 +287,7 @@ class SomeRows(RowSource):
         self._source, self._places = rows, places
         self.n_rows, self.n_features = len(places), rows.n_features
         self.names, self.is_frame, self.kinds = rows.names, rows.is_frame, rows.kinds
+        self.whole = rows.whole
         self.is_of_floats = rows.is_of_floats
 
     def select(self, names: list[str]) -> SomeRows:

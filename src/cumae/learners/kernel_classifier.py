@@ -15,7 +15,8 @@ from cumae.data import Declared, class_places
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
-from cumae.learners.kernel.learner import GOAL, KernelLearner, Measurements
+from cumae.learners.kernel.learner import GOAL, KernelLearner
+from cumae.learners.kernel.prices import Measurements
 from cumae.learners.scored import ANSWERS
 from cumae.learners.thresholds import HELD_OUT
 from cumae.learners.wrappers.one_vs_rest import check_classes

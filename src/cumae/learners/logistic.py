@@ -13,8 +13,8 @@ from cumae.claims import claim
 from cumae.data import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Rows, Sizes
-from cumae.learners.kernel.effects import Effect
 from cumae.learners.kernel.learner import GOAL, KernelLearner
+from cumae.learners.kernel.shown.effects import Effect
 from cumae.learners.scored import ANSWERS
 from cumae.learners.thresholds import HELD_OUT
 from cumae.parameters import COLUMNS, DELTA, EPSILON, Count, Kind, Or

@@ -28,7 +28,7 @@ from cumae.audit.runs import Attack
 from cumae.concepts import Trees
 from cumae.errors import InvalidParameter, TooFewRows
 from cumae.learners import PrivateKernelClassifier, PrivateLogisticRegression
-from cumae.learners.kernel.learner import Measurements
+from cumae.learners.kernel.prices import Measurements
 from cumae.mechanisms import Coins, ExponentialMechanism, GaussianNoise, Majority
 from cumae.predictors import EverlastingPredictor, QueryRelease
 from cumae.predictors.stateful import counter_of
@@ -89,7 +89,7 @@ class FirstSum(NoPublished):
         learner.columns_ = sizes.columns
         self.plans, self.columns = plans, sizes.columns
         self.begun = learner.begin(rows, plans, SeededSource(0))
-        self.question = self.begun.question(plans.noise)
+        self.question = self.begun.question(plans.first_noise)
         self.exact = np.ravel(self.question.total(self.begun.codes, rows.y))
 
     def before(self) -> Integers:
@@ -104,7 +104,7 @@ class FirstSum(NoPublished):
 
     def releases(self, count: int) -> Integers:
         """Return the sum with noise, one row for each of so many independent runs."""
-        return noisy_copies(self.exact, self.plans.noise * self.noise, count)
+        return noisy_copies(self.exact, self.plans.first_noise * self.noise, count)
 
 
 def first_sum(

@@ -24,8 +24,9 @@ from cumae.audit.results import RELEASES, Claimed
 from cumae.audit.runs import Attack
 from cumae.data import Columns
 from cumae.learners.kernel.features import KernelFeatures
-from cumae.learners.kernel.learner import gaussian_mu
+from cumae.learners.kernel.fractions import Fractions
 from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.prices import gaussian_mu
 from cumae.learners.kernel.reference import MadeUp, Marginal, first_edges
 from cumae.learners.kernel.sums import MOVES, Question, noisy_sum
 from cumae.privacy import DiscreteGaussianVectors
@@ -242,6 +243,12 @@ def made_up_counts() -> Target:
     return Target("a row in counts", (_of_table(counted, made.counts_move),))
 
 
+def fractions() -> Target:
+    """Return the counts of fractions: a row has one in one column, another row in another."""
+    counted = Fractions(DECLARED)
+    return Target("a row in counts of fractions", (_of_table(counted.counts, counted.moves),))
+
+
 def missing_counts() -> Target:
     """Return the counts of one column: a row can be in another bin, and lose its number, too."""
     made = MadeUp(Columns([MAY_BE_MISSING], None, 1))
@@ -324,6 +331,7 @@ TARGETS: tuple[Callable[[], Target], ...] = (
     missing_counts,
     made_up_products,
     mixed_products,
+    fractions,
 )
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "PrivateKernelClassifier": tuple(partial(_attack, target) for target in TARGETS),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 COMPLETE = "COMPLETE"  # marks a line of a draft that its reader must complete
 LEFT_OUT = "leave out"
+WHOLE = "whole numbers"  # what a column can hold by a type that was fixed before rows were there
 FORMS = (
     "{low = 0, high = 120}, {low = 0, high = 120, step = 1}, {numbers = true}, "
     '{categories = ["A", "B"]}, {boolean = true}, {yes = "J", no = "N"}, {since = 2020-01-01}, '
@@ -94,6 +95,8 @@ def _from_type(kind: str) -> tuple[str, str]:
     """Return what the type of a column says, and a remark."""
     if kind == "numbers":
         return "{numbers = true}", "give its range if it is known: that is free"
+    if kind == WHOLE:
+        return "{numbers = true}", "whole numbers: {low = 0, high = 1, step = 1}, say; that is free"
     if kind == "booleans":
         return "{boolean = true}", ""
     if kind == "dates":

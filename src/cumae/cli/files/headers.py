@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cumae.cli.files.csv_text import CsvForm, CsvText
+from cumae.cli.files.drafts import WHOLE
 from cumae.cli.files.source import STANDARD, is_parquet, opened_file, title
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def read_header(path: str, form: CsvForm) -> tuple[list[str], list[str]]:
         from cumae.data import ParquetRows  # noqa: PLC0415 - CSV needs nothing of it
 
         rows: RowSource = ParquetRows(path)
-        return rows.names or [], rows.kinds
+        return rows.names or [], _held(rows)
     with opened_file(path) as stream:
         if not is_parquet(stream):
             with contextlib.closing(CsvText(stream, title(path), form)) as text:
@@ -35,4 +36,10 @@ def read_header(path: str, form: CsvForm) -> tuple[list[str], list[str]]:
         from cumae.cli.files.tables import parquet_in  # noqa: PLC0415
 
         rows = parquet_in(stream, path).rows
-    return rows.names or [], rows.kinds
+    return rows.names or [], _held(rows)
+
+
+def _held(rows: RowSource) -> list[str]:
+    """Return what columns can hold by types that a file declares, whole numbers apart."""
+    whole = rows.whole or [False] * rows.n_features
+    return [WHOLE if is_so else kind for kind, is_so in zip(rows.kinds, whole, strict=True)]

@@ -9,7 +9,7 @@ how levels and features are made.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,12 @@ from scipy.special import ndtri
 from cumae.arrays import Floats, Integers
 from cumae.codec import register_kind
 from cumae.data import INDICATOR, Columns
+from cumae.learners.kernel.levels import WIDEST, Bytes, Levels
 from cumae.randomness import Source
 
-Bytes = NDArray[np.uint8]
 Small = NDArray[np.float32]  # whole numbers of at most 127, ready for matrix products
 
-LEVELS = 256  # of a column of numbers
 TOP = 127  # size of a feature at most, in whole numbers
-WIDEST = 3.0  # standard deviations beyond which a value is pulled in
 CURVES = 6  # cosines of the rank of a column
 WAVES = 100  # of each group
 WIDTHS = (0.6, 1.5)  # how fast waves go up and down, for each number of columns
@@ -34,80 +32,7 @@ SIZES = (2, 3)  # numbers of columns of a wave
 TURN = 2.0**12  # whole numbers of a wave's weight that stand for one turn
 RANK = 2**8  # whole numbers that stand for a rank of 1
 SINE = (6.28128, -41.0955, 73.5891)  # sin(2 pi u) for u up to 1/4: of u, u^3 and u^5
-HUGE = 1e150  # its square is a float
 LEAST = 1e-12
-
-
-@dataclass(frozen=True)
-class Levels:
-    """The levels of one column of numbers, by a reference.
-
-    Parameters
-    ----------
-    cuts : array of float
-        Where a level ends and the next one begins.
-    lines : array of float
-        The mean of each level in standard deviations from the mean of all, pulled in.
-    ranks : array of float
-        The mean rank of each level, between 0 and 1.
-    centre, scale : float
-        Mean and standard deviation of the column.
-    """
-
-    cuts: Floats
-    lines: Floats
-    ranks: Floats
-    centre: float
-    scale: float
-
-    @classmethod
-    def of(cls, column: Floats) -> Levels:
-        """Make levels from reference values: one for each value, or at quantiles."""
-        column = np.sort(np.clip(np.nan_to_num(column), -HUGE, HUGE))
-        values = np.unique(column)
-        if len(values) <= LEVELS:
-            cuts = values[:-1] / 2 + values[1:] / 2
-        else:
-            firsts = np.unique(column[np.arange(1, LEVELS) * len(column) // LEVELS])
-            places = np.searchsorted(values, firsts[firsts > column[0]])  # no level is empty
-            # Half-way to the value below: a cell near a frequent value is in that value's level.
-            cuts = values[places - 1] / 2 + values[places] / 2
-        centre, spread = float(column.mean()), float(column.std())
-        scale = spread if spread > 0 else 1.0
-        code = np.searchsorted(cuts, column, side="right")
-        counts = np.bincount(code, minlength=len(cuts) + 1)
-        line = np.clip((column - centre) / scale, -WIDEST, WIDEST)
-        # Between neighbouring floats there is no cut, and one of two levels is empty.
-        lines = np.bincount(code, line, len(counts)) / np.maximum(counts, 1)
-        ranks = (np.cumsum(counts) - counts / 2) / len(column)
-        return cls(cuts, lines, ranks, centre, scale)
-
-    def code(self, column: Floats) -> Bytes:
-        """Return the level of each cell."""
-        return np.searchsorted(self.cuts, column, side="right").astype(np.uint8)
-
-    @property
-    def shares(self) -> Floats:
-        """The share of the reference in each level, which follows from the ranks."""
-        below, found = 0.0, []
-        for rank in self.ranks.tolist():
-            found.append(2 * (rank - below))
-            below += found[-1]
-        return np.maximum(found, 0.0)
-
-    @property
-    def values(self) -> Floats:
-        """A value inside each level: its mean, or its middle where values were pulled in."""
-        cuts = self.cuts
-        if not len(cuts):
-            return np.array([self.centre])
-        widths = np.diff(cuts) if len(cuts) > 1 else np.full(2, self.scale)
-        ends = np.concatenate([[cuts[0] - widths[0]], cuts, [cuts[-1] + widths[-1]]])
-        means = np.clip(self.centre + self.scale * self.lines, ends[:-1], ends[1:])
-        middles = ends[:-1] / 2 + ends[1:] / 2
-        found = np.where(np.abs(self.lines) < WIDEST, means, middles)
-        digits = 9 - math.floor(math.log10(self.scale))
-        return np.asarray(np.round(found, digits) + 0.0, dtype=np.float64)  # 0, not -1e-16
 
 
 def additive_features(columns: Columns, curves: int) -> int:
@@ -126,7 +51,7 @@ class KernelFeatures:
     width : int
         Number of encoded columns.
     curves : int
-        Cosines of each column of numbers.
+        Cosines of each column of numbers that has more than two levels.
     waves : array of float
         Weights of the ranks and marks in each wave, one wave a column; whole numbers.
     shifts : array of float
@@ -153,13 +78,22 @@ class KernelFeatures:
         self.levels, self.width, self.curves = levels, width, curves
         self.waves, self.shifts = waves, shifts
         self.group_sizes = group_sizes
-        self.marks = np.array([p for p in range(width) if p not in levels], dtype=np.int64)
-        self.numbers = np.array(sorted(levels), dtype=np.int64)
+        # Columns of two levels are marks, too.
+        numbers = [place for place in sorted(levels) if not levels[place].is_mark]
+        self.marks = np.array([p for p in range(width) if p not in numbers], dtype=np.int64)
+        self.numbers = np.array(numbers, dtype=np.int64)
         self._prepare()
 
     @classmethod
     def of(
-        cls, reference: Floats, columns: Columns, source: Source, *, curves: int, waves: int
+        cls,
+        reference: Floats,
+        columns: Columns,
+        source: Source,
+        *,
+        curves: int,
+        waves: int,
+        detail: float = 0.0,
     ) -> KernelFeatures:
         """Make features from a reference table.
 
@@ -175,40 +109,74 @@ class KernelFeatures:
             Cosines of each column of numbers; 0 for straight lines only.
         waves : int
             How many waves each group has; 0 for none.
+        detail : float from 0 to 1
+            How much rows tell about single values; with 0 none of them has a mark.
         """
         levels = {
-            place: Levels.of(reference[:, place])
+            place: Levels.of(reference[:, place], detail)
             for place, bounds in enumerate(columns.bounds)
             if bounds != INDICATOR
         }
         weights, shifts = _draw_waves(columns, waves, source)
-        sizes = [len(columns), curves * len(levels)]
+        several = [found for found in levels.values() if not found.is_mark]
+        spots = sum(len(found.spots) for found in several) if curves else 0
+        sizes = [len(columns), curves * len(several), spots]
         if waves and len(columns.columns) > 1:
             sizes += [waves] * (len(SIZES) * len(WIDTHS))
         features = cls(levels, len(columns), curves, weights, shifts, sizes)
         features._scale(features.whole(features.codes(reference)))
         return features
 
+    def with_marks(self, most: int) -> KernelFeatures:
+        """Return the same features with so many marks of levels at most, the most frequent ones.
+
+        Parameters
+        ----------
+        most : int
+            How many there may be.
+        """
+        if self.group_sizes[2] <= most:
+            return self
+        several = [self.levels[place] for place in self.numbers]
+        shares = np.concatenate([found.shares[found.spots] for found in several])
+        kept = np.zeros(len(shares), dtype=np.bool_)
+        kept[np.argsort(-shares, kind="stable")[:most]] = True
+        chosen = iter(np.split(kept, np.cumsum([len(found.spots) for found in several])[:-1]))
+        levels = {
+            place: found if found.is_mark else replace(found, spots=found.spots[next(chosen)])
+            for place, found in sorted(self.levels.items())
+        }
+        sizes = [*self.group_sizes[:2], most, *self.group_sizes[3:]]
+        features = KernelFeatures(levels, self.width, self.curves, self.waves, self.shifts, sizes)
+        begin = sum(self.group_sizes[:2])
+        gone = begin + np.flatnonzero(~kept)
+        features.centres = np.delete(self.centres, gone)
+        features.scales = np.delete(self.scales, gone)
+        return features
+
     def _prepare(self) -> None:
         """Make tables that turn codes into whole features."""
         self.n_features = sum(self.group_sizes)
+        self._lines, self._ranks, self._more = [], [], []
+        curve, spot = np.add.accumulate(self.group_sizes[:2])
         orders = np.arange(1, self.curves + 1)
-        self._lines, self._curves, self._ranks = [], [], []
         for place in self.numbers:
             found = self.levels[place]
             self._lines.append(_whole(found.lines * (TOP / WIDEST)))
-            self._curves.append(_whole(TOP * np.cos(math.pi * found.ranks[:, None] * orders)))
             self._ranks.append(_whole((found.ranks - 0.5) * math.sqrt(12.0) * RANK))
+            cosine = _whole(TOP * np.cos(math.pi * found.ranks[:, None] * orders))
+            spots = found.spots if self.group_sizes[2] else found.spots[:0]
+            marks = _whole(TOP * (np.arange(len(found.lines))[:, None] == spots))
+            self._more.append(((curve, cosine), (spot, marks)))
+            curve, spot = curve + self.curves, spot + len(spots)
 
     def _scale(self, whole: Small) -> None:
         """Set centres and scales by the whole features of the reference."""
         table = whole.astype(np.float64)
         centres = table.mean(axis=0)
         shape = np.ones(self.n_features)
-        if self.curves:
-            start = self.group_sizes[0]
-            orders = np.tile(np.arange(1, self.curves + 1), len(self.numbers))
-            shape[start : start + len(orders)] = 1 / orders
+        start, end = np.add.accumulate(self.group_sizes[:2])
+        shape[start:end] = 1 / np.tile(np.arange(1, self.curves + 1), len(self.numbers))
         shape[: self.group_sizes[0]][self.numbers] = WIDEST
         spread = ((table - centres) ** 2).mean(axis=0) * shape**2
         scales, place = shape, 0
@@ -221,9 +189,11 @@ class KernelFeatures:
     def codes(self, table: Floats) -> Bytes:
         """Return encoded rows as codes."""
         found = np.empty(table.shape, dtype=np.uint8)
-        for place in self.numbers:
-            found[:, place] = self.levels[place].code(table[:, place])
-        found[:, self.marks] = table[:, self.marks] == 1
+        for place in range(self.width):
+            if place in self.levels:
+                found[:, place] = self.levels[place].code(table[:, place])
+            else:
+                found[:, place] = table[:, place] == 1
         return found
 
     def whole(self, codes: Bytes) -> Small:
@@ -234,20 +204,18 @@ class KernelFeatures:
         found[:, self.marks] = marks * np.float32(TOP)
         if ranks is not None:
             ranks[:, self.marks] = marks * np.float32(RANK)
-        start = self.width
         for number, place in enumerate(self.numbers):
             code = codes[:, place]
             found[:, place] = self._lines[number][code]
-            if self.curves:
-                found[:, start : start + self.curves] = self._curves[number][code]
-                start += self.curves
+            for start, table in self._more[number]:
+                found[:, start : start + table.shape[1]] = table[code]
             if ranks is not None:
                 ranks[:, place] = self._ranks[number][code]
         if ranks is not None:
             # Whole numbers below 2^24: the product is exact, whatever its order.
             angle = ranks @ self.waves
             angle += self.shifts
-            found[:, start:] = cosines(angle)
+            found[:, self.wave_places] = cosines(angle)
         return found
 
     def column(self, place: int) -> tuple[Integers, Floats, Floats]:
@@ -261,19 +229,20 @@ class KernelFeatures:
         Returns
         -------
         array of int
-            Places of its line and curves among the features.
+            Places of its line, curves and marks of levels among the features.
         array of float
             These features, as whole numbers, a row for each level.
         array of float
             The rank of each level, as a whole number.
         """
-        if place not in self.levels:
+        if place not in self.numbers:
             mark = np.array([0.0, 1.0])
             return np.array([place]), TOP * mark[:, None], RANK * mark
         number = int(np.searchsorted(self.numbers, place))
-        start = self.width + number * self.curves
-        places = np.append(place, np.arange(start, start + self.curves))
-        whole = np.column_stack([self._lines[number], self._curves[number]])
+        more = self._more[number]
+        parts = [np.arange(start, start + table.shape[1]) for start, table in more]
+        whole = np.column_stack([self._lines[number], *(table for _, table in more)])
+        places = np.concatenate([[place], *parts])
         return places, whole.astype(np.float64), self._ranks[number].astype(np.float64)
 
     def alone(self, first: int, codes: Bytes) -> tuple[Integers, Floats, Floats]:
@@ -335,8 +304,13 @@ class KernelFeatures:
         constant = weights[0] - self.centres[: self.width] @ inner
         slopes = inner * TOP
         for place, found in self.levels.items():
-            slopes[place] = inner[place] * TOP / (WIDEST * found.scale)
-            constant -= slopes[place] * found.centre
+            if found.is_mark:
+                low, high = found.ends
+                slopes[place] /= high - low
+                constant -= slopes[place] * low
+            else:
+                slopes[place] = inner[place] * TOP / (WIDEST * found.scale)
+                constant -= slopes[place] * found.centre
         return np.append(constant, slopes)
 
     def __len__(self) -> int:
@@ -346,10 +320,7 @@ class KernelFeatures:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
         return {
-            "levels": [
-                [place, x.cuts.tolist(), x.lines.tolist(), x.ranks.tolist(), x.centre, x.scale]
-                for place, x in self.levels.items()
-            ],
+            "levels": [[place, *levels.to_list()] for place, levels in self.levels.items()],
             "width": self.width,
             "curves": self.curves,
             "waves": [
@@ -357,7 +328,8 @@ class KernelFeatures:
                 for column in self.waves.T
             ],
             "shifts": self.shifts.tolist(),
-            "groups": self.group_sizes,
+            "groups": [*self.group_sizes[:2], *self.group_sizes[3:]],
+            **({"marks": self.group_sizes[2]} if self.group_sizes[2] else {}),
             "centres": self.centres.tolist(),
             "scales": self.scales.tolist(),
         }
@@ -365,16 +337,14 @@ class KernelFeatures:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> KernelFeatures:
         """Rebuild what ``to_dict`` returned."""
-        levels = {
-            place: Levels(np.array(cuts), np.array(lines), np.array(ranks), centre, scale)
-            for place, cuts, lines, ranks, centre, scale in plain["levels"]
-        }
+        levels = {place: Levels.from_list(rest) for place, *rest in plain["levels"]}
         waves = np.zeros((plain["width"], len(plain["waves"])), dtype=np.float32)
         for number, weights in enumerate(plain["waves"]):
             for place, weight in weights:
                 waves[place, number] = weight
         shifts = np.array(plain["shifts"], dtype=np.float32)
-        found = cls(levels, plain["width"], plain["curves"], waves, shifts, plain["groups"])
+        groups = [*plain["groups"][:2], plain.get("marks", 0), *plain["groups"][2:]]
+        found = cls(levels, plain["width"], plain["curves"], waves, shifts, groups)
         found.centres, found.scales = np.array(plain["centres"]), np.array(plain["scales"])
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,22 +12,38 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import pieces
+from cumae.data import Columns, pieces
 from cumae.effort import Effort
 from cumae.errors import InvalidParameter, listed
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
-from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
+from cumae.learners.kernel.features import KernelFeatures, additive_features
+from cumae.learners.kernel.fractions import PUBLIC_TYPES, Fractions
+from cumae.learners.kernel.levels import Bytes, detail_of
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import (
     NoisySum,
     Posterior,
     constants_of,
     most_directions,
+    waves_matter,
 )
-from cumae.learners.kernel.readable import Readable
-from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, evenly
+from cumae.learners.kernel.prices import (
+    Measurements,
+    class_counts,
+    classes_move,
+    gaussian_mu,
+    vectors_cost,
+)
+from cumae.learners.kernel.reference import (
+    MOST_BINS,
+    MadeUp,
+    evenly,
+    most_values,
+)
+from cumae.learners.kernel.shown.readable import Readable
 from cumae.learners.kernel.sums import (
     CHUNK,
+    COUNTED,
     LENGTH,
     MOVES,
     STEEP,
@@ -38,101 +54,31 @@ from cumae.learners.kernel.sums import (
 )
 from cumae.learners.scored import ScoredLearner
 from cumae.parameters import Choice
-from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
 from cumae.randomness import LARGEST_SCALE, Source
-from cumae.remembering import remembered
 from cumae.threads import one_thread
 
 GOAL = Choice(("accuracy", "ranking", "cost"))  # what a model is for
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
-MANY = 12_000  # rows times mu from which on more steps pay
+MANY = 5_000  # rows times mu from which on more steps pay
 START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
+MARKS = 0.01  # variance of marks of levels, which grows where they matter
 WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
 WAVES_DO_NOT = 0.01  # and if they do not
-FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
-TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
 MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and hours
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
+THIN = 5.0  # strength for each column below which they are
+WIDE, FIRST_OF_WIDE = 64, 0.5  # so many thin columns are sifted by a step with such a share
+MOST_MARKS = 240  # of levels, of all scores together
+FRACTIONS = 0.02  # for columns of whole numbers
 CLASSES = 0.04  # and for the numbers of rows of the classes
 KNOWN = 0.02  # variance of the constant once these are released
 EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
-
-
-@dataclass(frozen=True)
-class Measurements:
-    """How the budget is spent; made from public sizes alone.
-
-    Parameters
-    ----------
-    strength : float
-        Number of rows, times mu: how far all rows together stand out from noise.
-    steps : int
-        Sums of residuals.
-    noise : float
-        Scale of the noise of each, in whole numbers.
-    made_up : bool
-        Whether a reference is made up from counts and products, which are released, too.
-    counts_noise, products_noise : float
-        Scales of their noise.
-    classes_noise : float or None
-        Scale of the noise of the numbers of rows of the classes, if these are released first.
-    places : int
-        Numbers that are released, at most.
-    waves : int
-        Waves in each group of them.
-    """
-
-    strength: float
-    steps: int
-    noise: float
-    made_up: bool
-    counts_noise: float
-    products_noise: float
-    classes_noise: float | None
-    places: int
-    waves: int
-
-    @property
-    @claim("KERNEL")
-    def scales(self) -> list[float]:
-        """Scales of all noise that is drawn."""
-        made = [self.counts_noise, self.products_noise] if self.made_up else []
-        classes = [] if self.classes_noise is None else [self.classes_noise]
-        return [self.noise, *classes, *made]
-
-
-@claim("KERNEL")
-def classes_move(scores: int) -> float:
-    """Return how far a replaced row moves the numbers of rows of the classes, in whole numbers."""
-    return COUNTED * math.sqrt(min(scores, 2))
-
-
-@claim("KERNEL")
-def class_counts(labels: Integers, *, scores: int) -> Integers:
-    """Return the number of rows of the second of two classes, or of each of more."""
-    found = np.bincount(labels, minlength=max(scores, 2))
-    return COUNTED * (found[1:2] if scores == 1 else found)
-
-
-@claim("KERNEL")
-def vectors_cost(plans: Measurements, made: MadeUp, scores: int) -> Cost:
-    """Return the cost of all sums: a replaced row moves each by a known length."""
-    if plans.noise == 0:
-        return Pure(math.inf)
-    squares = [plans.steps * (MOVES / plans.noise) ** 2]
-    if plans.classes_noise is not None:
-        squares.append((classes_move(scores) / plans.classes_noise) ** 2)
-    if plans.made_up:
-        squares.append(2 * (made.counts_move / plans.counts_noise) ** 2)
-        squares.append((made.products_move / plans.products_noise) ** 2)
-    mu = math.sqrt(sum(squares)) * (1 + 1e-12)
-    return DiscreteGaussianVectors(mu, plans.places, min(plans.scales))
 
 
 @dataclass(frozen=True)
@@ -215,14 +161,16 @@ class KernelLearner(Readable, ScoredLearner):
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 f"pure privacy use PrivateBooster{ranges}."
             )
-        return super().decide(sizes, rows)
+        plan = super().decide(sizes, rows)
+        typed = PUBLIC_TYPES if Fractions(sizes.columns).asked else ()
+        return replace(plan, assumptions=(*plan.assumptions, *typed))
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
         self._need_room(sizes)
         plans = self._measurements(sizes)
         self._need_drawable(plans)
         return LearningPlan(
-            vectors_cost(plans, MadeUp(sizes.columns), self._scores),
+            vectors_cost(plans, sizes.columns, self._scores),
             ("KERNEL", "VECTOR"),
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=plans,
@@ -279,32 +227,50 @@ class KernelLearner(Readable, ScoredLearner):
         made = MadeUp(sizes.columns)
         width = len(sizes.columns)
         most = max(self._steps(0.0), self._steps(math.inf))
-        most *= most_directions(self._scores) * self._scores
+        most *= most_directions(self._scores, width) * self._scores
         most += 2 * MOST_BINS * width + width * (width + 1) // 2
         # Scales of the noise times mu, if all were spent on one step.
         step, left = float(MOVES), 1.0
-        counts = made.counts_move * math.sqrt(2 / COUNTS)
-        products = made.products_move / math.sqrt(PRODUCTS)
         classes = classes_move(self._scores) / math.sqrt(CLASSES)
-        least = min(step, counts, products)
+        fractions = Fractions(sizes.columns)
+        fraction = fractions.moves / math.sqrt(FRACTIONS)
+        least = min(step, made.counts_move / math.sqrt(COUNTS + PRODUCTS), made.products_move)
+        if fractions.asked and not sizes.public:
+            most, least = most + len(fractions.asked), min(least, fraction)
         if self._counts_classes:
             most, least, left = most + self._scores, min(least, classes), left - CLASSES
         mu = gaussian_mu(epsilon, self.delta, most, least)
         strength = sizes.labelled * mu if sizes.labelled else 0.0  # no rows times infinity
-        made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
+        finds = not sizes.public and fractions.pays(strength * math.sqrt(FRACTIONS))
+        if finds:
+            left -= FRACTIONS
+        thin = strength < THIN * len(sizes.columns.columns)
+        wide = thin and len(sizes.columns.columns) >= WIDE
+        pays = made.pays(strength * math.sqrt(COUNTS))
+        # Where products would be noise, counts are all that rows are made up from.
+        rough = wide or not pays
+        share, looks = (COUNTS, 1) if wide else (COUNTS + PRODUCTS, 1) if rough else (COUNTS, 2)
+        made_up = not sizes.public and (pays or made.tells(strength * math.sqrt(share)))
         if made_up:
-            left -= COUNTS + PRODUCTS
+            left -= share if rough else COUNTS + PRODUCTS
         # A made-up reference is rougher: more steps correct what it gets wrong.
-        steps = self._steps(strength if sizes.public else math.inf)
-        noise = step * math.sqrt(steps / left) / mu
+        steps = self._steps(strength if sizes.public or rough else math.inf)
+        first = later = step * math.sqrt(steps / left) / mu
+        if wide:
+            first = step / math.sqrt(left * FIRST_OF_WIDE) / mu
+            later = step * math.sqrt((steps - 1) / (left * (1 - FIRST_OF_WIDE))) / mu
+        products = None if rough else made.products_move / math.sqrt(PRODUCTS) / mu
         return Measurements(
             strength,
             steps,
-            noise,
+            first,
+            later,
             made_up,
-            counts / mu,
-            products / mu,
+            made.counts_move * math.sqrt(looks / share) / mu,
+            looks,
+            products,
             classes / mu if self._counts_classes else None,
+            fraction / mu if finds else None,
             most,
             self._waves(sizes),
         )
@@ -323,9 +289,10 @@ class KernelLearner(Readable, ScoredLearner):
     def _model(self, rows: Rows, plans: Measurements, source: Source) -> KernelModel:
         begun = self.begin(rows, plans, source)
         with Progress("learning", plans.steps, shown=False if is_quiet() else None) as bar:
-            for _ in range(plans.steps):
-                question = begun.question(plans.noise)
-                found = measure(question, begun.codes, rows.y, begun.shown, plans.noise, source)
+            for step in range(plans.steps):
+                noise = plans.noise if step else plans.first_noise
+                question = begun.question(noise)
+                found = measure(question, begun.codes, rows.y, begun.shown, noise, source)
                 begun.posterior.learn(found)
                 bar.advance()
         return KernelModel.of(begun.features, begun.posterior)
@@ -343,17 +310,21 @@ class KernelLearner(Readable, ScoredLearner):
         source : Source
             Where coins come from.
         """
-        reference, worth = self._reference(rows, plans, source)
+        columns = self._known_columns(rows, plans, source)
+        reference, worth = self._reference(rows, plans, columns, source)
         curves, _ = self._shapes
+        # Without public rows, noisy counts must have told where values are.
+        detail = detail_of(plans.strength * (math.sqrt(COUNTS) if rows.public is None else 1.0))
         features = KernelFeatures.of(
-            reference, self.columns_, source, curves=curves, waves=plans.waves
-        )
+            reference, columns, source, curves=curves, waves=plans.waves, detail=detail
+        ).with_marks(MOST_MARKS // self._scores)
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
-        count = len(features.group_sizes) - 2
+        count = len(features.group_sizes) - 3
         views = (WAVES_DO_NOT, WAVES_MATTER)
         constant, variance = self._constant(rows.y, plans, source)
-        starts = np.array([[variance, *START[1:], *[waves] * count] for waves in views])
+        inner = [*START[1:], MARKS * detail]
+        starts = np.array([[variance, *inner, *[waves] * count] for waves in views])
         matter = waves_matter(plans.strength, constant)
         posterior = Posterior(
             features.rows(shown),
@@ -365,6 +336,7 @@ class KernelLearner(Readable, ScoredLearner):
             worth,
             plans.steps,
             constant,
+            owners_of(features, columns),
         )
         return Begun(features, codes, shown, posterior)
 
@@ -391,16 +363,28 @@ class KernelLearner(Readable, ScoredLearner):
         return evenly(self.columns_, source)
 
     @claim("KERNEL")
-    def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:
+    def _known_columns(self, rows: Rows, plans: Measurements, source: Source) -> Columns:
+        """Return the columns, with a step where types or releases tell that numbers are whole."""
+        whole = [column.whole for column in self.columns_.columns]
+        if plans.fractions_noise is not None:
+            seen, noise = Fractions(self.columns_), plans.fractions_noise
+            whole = list(map(max, whole, seen.release(rows.X, len(rows.y), noise, source)))
+        most = most_values(len(rows.y), plans.counts_noise) if plans.made_up else MOST_BINS
+        return self.columns_.in_whole_numbers(whole, most)
+
+    @claim("KERNEL")
+    def _reference(
+        self, rows: Rows, plans: Measurements, columns: Columns, source: Source
+    ) -> tuple[Floats, float]:
         """Return a table to make features from, and how many public rows it is worth."""
         if rows.public is not None:
             reference = rows.public[:MOST_PUBLIC]
             return reference, float(len(reference))
         if not plans.made_up:
-            return evenly(self.columns_, source), EVEN_WORTH
-        made = MadeUp(self.columns_)
+            return evenly(columns, source), EVEN_WORTH
+        made = MadeUp(columns)
         reference = made.release(
-            rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source
+            rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source, plans.looks
         )
         return reference, MADE_UP_WORTH
 
@@ -446,45 +430,19 @@ def measure(
     return NoisySum(total / unit, noise, across.astype(np.float64), chances(odds))
 
 
-def waves_matter(strength: float, constant: Floats | None = None) -> float:
-    """Return how much the view that waves matter is believed at first, by public numbers.
-
-    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
-    rows are so few that nothing is told apart, the wider prior has been the better one.
+def owners_of(features: KernelFeatures, columns: Columns) -> Integers:
+    """Return the column of each feature, the constant first, or -1 for those of several.
 
     Parameters
     ----------
-    strength : float
-        How far all rows together stand out from noise.
-    constant : array of float, or None
-        Constants of the scores, if they are known: rows of a rare class say less about it.
+    features : KernelFeatures
+        How rows become features.
+    columns : Columns
+        All columns.
     """
-    if strength < TELLS_LITTLE:
-        return 1 - 1e-9
-    if constant is not None:
-        chance = chances(constant[None])
-        strength *= math.sqrt(float(np.mean(4 * chance * (1 - chance))))
-    return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
-
-
-@claim("KERNEL")
-@remembered(256)  # fits with the same sizes ask again, and it takes long
-def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
-    """Return the mu of Gaussian privacy that is within epsilon and delta, for whole numbers.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        What is asked for.
-    places : int
-        Numbers that are released, at most.
-    least : float
-        The smallest scale of all releases, times mu.
-    """
-    if epsilon == math.inf:
-        return math.inf
-
-    def cost(noise: float) -> Cost:
-        return DiscreteGaussianVectors(1 / noise, places, least * noise)
-
-    return (1 - 1e-9) / calibrate(cost, epsilon, delta, start=4.0, tolerance=1e-5)
+    found, place = np.full(len(features), -1), 0
+    for number, column in enumerate(columns.columns):
+        for encoded in range(place, place + len(column.encoded)):
+            found[1 + features.column(encoded)[0]] = number
+        place += len(column.encoded)
+    return found

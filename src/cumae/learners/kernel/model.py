@@ -11,6 +11,7 @@ import numpy as np
 from cumae.arrays import Floats
 from cumae.codec import register_kind
 from cumae.learners.kernel.features import KernelFeatures
+from cumae.learners.kernel.linear import Spread
 from cumae.learners.kernel.posterior import Posterior
 from cumae.learners.kernel.scoring import WholeScores
 
@@ -52,15 +53,16 @@ class KernelModel:
         What several scores have in common says nothing about chances, and is left out.
         """
         size, scores = posterior.mean.shape
-        blocks = posterior.covariance.reshape(scores, size, scores, size)
-        mean, prior = posterior.mean, posterior.prior
-        own = [blocks[score, :, score] for score in range(scores)]
-        if scores > 1:
+        mean, prior = posterior.mean, posterior.spread.prior[:size]
+        if scores == 1:
+            changes = [posterior.spread.axes(AXES)]
+        else:
+            blocks = posterior.covariance.reshape(scores, size, scores, size)
             common = blocks.mean(axis=2)  # with the mean of all scores
             both = common.mean(axis=0)
-            own = [own[k] - common[k] - common[k].T + both for k in range(scores)]
+            own = [blocks[k, :, k] - common[k] - common[k].T + both for k in range(scores)]
             mean, prior = mean - mean.mean(axis=1, keepdims=True), prior * (1 - 1 / scores)
-        changes = [_changed(prior, covariance) for covariance in own]
+            changes = [Spread.whole(prior, one).axes(AXES) for one in own]
         learnt, signs = (np.stack(part) for part in zip(*changes, strict=True))
         return cls(
             features,
@@ -132,13 +134,6 @@ class KernelModel:
         """Rebuild what ``to_dict`` returned."""
         features = KernelFeatures.from_dict(plain["features"])
         return cls(features, *(np.array(plain[k]) for k in ("weights", "prior", "learnt", "signs")))
-
-
-def _changed(prior: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return columns and signs whose products make up most of prior less covariance."""
-    values, vectors = np.linalg.eigh(np.diag(prior) - covariance)
-    kept = np.argsort(-np.abs(values))[:AXES]
-    return vectors[:, kept] * np.sqrt(np.abs(values[kept])), np.sign(values[kept])
 
 
 def _short(numbers: Floats) -> Floats:

@@ -8,30 +8,46 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import cholesky, solve_triangular
 from scipy.special import expit, softmax
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.learners.kernel.linear import Solver, Spread, by_group, largest, root_of
+from cumae.learners.kernel.relevance import Relevance, doubts
 from cumae.learners.kernel.sums import chances, weights
 
 MOST_DIRECTIONS = 160  # of a release, if there is one score; several scores share about as many
+MOST_LINES = 640  # and of the first one, which sees every line
 ROUNDS = 2  # of linearising all releases at the mean so far
 UPDATES = 3  # of the prior's variances in each of them
+FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
+TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 BELIEF = 4.0  # coefficients that the first guess of a variance is worth
 SMALLEST, LARGEST = 1e-4, 30.0  # variances
+HARDLY = 1e-3  # share of a view below which it is left out
 LEAST = 1e-9
 FLAT = 1e-6  # variance of a direction, against the largest, below which nothing is measured
 
 
 @claim("KERNEL")
-def most_directions(scores: int) -> int:
-    """Return how many directions a release has at most, so that inference takes seconds."""
-    return max(32, 2 * MOST_DIRECTIONS // (scores + 1))
+def most_directions(scores: int, lines: int = 0) -> int:
+    """Return how many directions a release has at most, so that inference takes seconds.
+
+    Parameters
+    ----------
+    scores : int
+        Number of scores of a row.
+    lines : int
+        How many lines there are, if the release is the first one, which is to see all of them.
+    """
+    most = max(MOST_DIRECTIONS, min(lines, MOST_LINES))
+    return max(32, 2 * most // (scores + 1))
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,39 @@ class NoisySum:
     noise: float
     shown: Floats
     chance: Floats
+
+
+@dataclass
+class _View:
+    """One belief about how coefficients are spread.
+
+    Parameters
+    ----------
+    start : array of float
+        First guess of the variance of each group.
+    relevance : Relevance or None
+        What columns have in the place of one spread for all.
+    """
+
+    start: Floats
+    relevance: Relevance | None
+
+    def __post_init__(self) -> None:
+        self.variances = self.start.copy()
+
+    def prior(self, groups: Integers) -> Floats:
+        """Return the variance of each coefficient, given its group."""
+        found = self.variances[groups]
+        return found if self.relevance is None else found * self.relevance.factors
+
+
+@dataclass(frozen=True)
+class _Belief:
+    """What a view makes of the releases: a mean, a logarithm of its evidence, and a covariance."""
+
+    mean: Floats
+    told: float
+    spread: Callable[[], Spread]
 
 
 @dataclass
@@ -80,6 +129,9 @@ class Posterior:
         How many releases there are going to be.
     constant : array of float, or None
         First guess of the constant of each score; 0 if there is none.
+    owners : array of int, or None
+        The column of each feature, or -1 for those of several. Each view is then taken twice: with
+        one spread for all columns, and with one for each.
     """
 
     reference: Floats
@@ -91,19 +143,32 @@ class Posterior:
     worth: float
     steps: int
     constant: Floats | None = None
+    owners: Integers | None = None
     releases: list[NoisySum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.variances = self.starts.copy()
-        self.shares = self.beliefs / self.beliefs.sum()
+        self.views = [_View(one, None) for one in self.starts]
+        self.trust = np.log(self.beliefs / self.beliefs.sum())
+        self.groups_of_all = np.tile(self.groups, self.scores)
+        self.lines = int(np.count_nonzero(self.groups == 1))
+        if self.owners is not None:
+            owners = np.tile(self.owners, self.scores)
+            self.views += [_View(one, Relevance(owners)) for one in self.starts]
+            self.trust = np.tile(self.trust - math.log(2), 2)
+        self.shares = np.exp(self.trust)
         self.first = np.zeros((len(self.groups), self.scores))
         if self.constant is not None:
             self.first[0] = self.constant
         self.mean = self.first.copy()
-        self.prior = self.shares @ self.starts[:, self.groups]
-        self.covariance = np.diag(np.tile(self.prior, self.scores))
+        priors = np.stack([view.prior(self.groups_of_all) for view in self.views])
+        self.spread = Spread.of(self.shares @ priors)
         # Means of the products of features, from which the lengths of directions follow.
         self.squares = self.reference.T @ self.reference / len(self.reference)
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the coefficients, score by score."""
+        return self.spread.dense()
 
     @property
     def chance(self) -> Floats:
@@ -122,20 +187,58 @@ class Posterior:
         """
         chance, n, size = self.chance, self.rows, len(self.groups)
         bend = weights(chance) * (chance * (1 - chance)).mean(axis=1)
-        blocks = self.covariance.reshape(self.scores, size, self.scores, size)
-        unknown = np.einsum("cicj->ij", blocks) / self.scores
-        root = _root(unknown + LEAST * np.eye(size))
-        bent = self.reference * np.sqrt(bend)[:, None]
-        # A matrix times its own transpose takes half the time of another product, and the products
-        # with ``root`` are small.
-        told = root.T @ (bent.T @ bent / len(bent)) @ root
-        known, axes = _largest(told, most_directions(self.scores))
-        kept = known > FLAT * known[-1]  # others vary by rounding alone
-        known, axes = known[kept][::-1], root @ axes[:, kept][:, ::-1]
+        bent = self.reference * np.sqrt(bend / len(self.reference))[:, None]
+        most = most_directions(self.scores, 0 if self.releases else self.lines)
+        if size > len(bent):  # what differs between the reference rows is all that is looked at
+            known, across = largest(self.spread.between(bent, self.scores), most)
+            kept = known > FLAT * known[-1]
+            known = known[kept][::-1]
+            axes = self.spread.times(bent.T @ across[:, kept][:, ::-1], self.scores)
+            axes /= np.sqrt(known)
+        else:
+            blocks = self.covariance.reshape(self.scores, size, self.scores, size)
+            unknown = np.einsum("cicj->ij", blocks) / self.scores
+            root = root_of(unknown + LEAST * np.eye(size))
+            # A matrix times its own transpose takes half the time of another product, and the
+            # products with ``root`` are small.
+            known, across = largest(root.T @ (bent.T @ bent) @ root, most)
+            kept = known > FLAT * known[-1]  # others vary by rounding alone
+            known, axes = known[kept][::-1], root @ across[:, kept][:, ::-1]
         lengths = (axes * (self.squares @ axes)).sum(axis=0) / known
-        shares = _water(known, lengths, noise, n)
+        shares = _water(known, lengths, noise, n, *self._doubts(axes))
         kept = shares > 0
         return np.asarray(axes[:, kept] * np.sqrt(shares[kept] / known[kept]))
+
+    def _doubts(self, axes: Floats) -> tuple[Floats, Floats]:
+        """Return how the variances of directions may be larger or smaller than on the mean.
+
+        Where few columns matter, what is unknown about a direction is either much or nothing.
+
+        Parameters
+        ----------
+        axes : array of float
+            The directions.
+
+        Returns
+        -------
+        array of float
+            For each direction, how likely its variance is so many times as large.
+        array of float
+            So many times.
+        """
+        nothing = np.ones((axes.shape[1], 1))
+        if self.releases:  # from then on, what was found is followed
+            return nothing, nothing
+        doubting = [
+            (share, view.relevance)
+            for share, view in zip(self.shares, self.views, strict=True)
+            if view.relevance is not None
+        ]
+        if not doubting:
+            return nothing, nothing
+        size = len(self.groups)
+        parts = axes**2 / np.maximum(self.spread.prior[:size, None], LEAST)
+        return doubts(parts / parts.sum(axis=0), doubting)
 
     def learn(self, release: NoisySum) -> None:
         """Take in one more release.
@@ -145,26 +248,35 @@ class Posterior:
         """
         self.releases.append(release)
         for _ in range(ROUNDS):
-            solver = _Solver(*self._linearised())
-            priors, means, evidence = [], [], []
-            for view in range(len(self.starts)):
-                for update in range(UPDATES + 1):
-                    prior = np.tile(self.variances[view, self.groups], self.scores)
-                    mean, left, told = solver.solve(prior)
-                    if update < UPDATES:
-                        self._update_variances(view, mean, left)
-                priors.append(prior)
-                means.append(mean)
-                evidence.append(told)
-            self.shares = softmax(np.log(self.beliefs) + np.array(evidence))
-            whole = self.shares @ np.stack(means)
+            solver = Solver(*self._linearised(), self.groups_of_all, self.starts.shape[1])
+            found = [self._solve(solver, view) for view in self.views]
+            self.shares = softmax(self.trust + np.array([one.told for one in found]))
+            whole = self.shares @ np.stack([one.mean for one in found])
             self.mean = self.first + whole.reshape(self.scores, -1).T
-        self.prior = self.shares @ self.variances[:, self.groups]
-        self.covariance = np.zeros((len(whole), len(whole)))
-        for share, prior, mean in zip(self.shares, priors, means, strict=True):
-            if share > LEAST:
-                apart = mean - whole
-                self.covariance += share * (solver.covariance(prior) + np.outer(apart, apart))
+        kept = np.flatnonzero(self.shares > HARDLY)
+        shares = self.shares[kept] / self.shares[kept].sum()
+        spreads = [found[place].spread() for place in kept]
+        self.spread = Spread.mixture(shares, spreads, [found[one].mean - whole for one in kept])
+        if len(self.releases) > 1:  # what is hardly believed any more takes no more time
+            self.views = [self.views[place] for place in kept]
+            self.trust, self.shares = self.trust[kept], shares
+
+    def _solve(self, solver: Solver, view: _View) -> _Belief:
+        """Move the variances of a view to what the releases show, and return what it believes."""
+        if view.relevance is None:
+            for _ in range(UPDATES):
+                self._update_variances(view, *solver.by_groups(view.variances))
+            solved = solver.solve(view.prior(self.groups_of_all))
+            return _Belief(solved.mean, solved.told, solved.spread)
+        for update in range(UPDATES + 1):
+            solved = solver.solve(view.prior(self.groups_of_all))
+            tilted = view.relevance.look(solved, view.variances[self.groups_of_all])
+            if update < UPDATES:
+                groups, count = self.groups_of_all, len(view.variances)
+                squares = by_group(groups, solved.mean**2 / view.relevance.factors, count)
+                self._update_variances(view, squares, by_group(groups, solved.known(), count))
+                view.relevance.move(tilted)
+        return _Belief(tilted.mean, tilted.told, partial(view.relevance.spread, solved, tilted))
 
     def _linearised(self) -> tuple[Floats, Floats]:
         """Return all releases as linear measurements with noise of variance 1, at the mean."""
@@ -199,28 +311,20 @@ class Posterior:
         value = (release.value - told).T.ravel() + flat @ (self.mean - self.first).T.ravel()
         return flat, value, whole
 
-    def _update_variances(self, view: int, mean: Floats, left: Floats) -> None:
+    def _update_variances(self, view: _View, squares: Floats, known: Floats) -> None:
         """Move the variance of each group to what its coefficients show; not of the constant.
 
         Parameters
         ----------
-        view : int
+        view : _View
             Whose variances.
-        mean, left : array of float
-            Mean of the coefficients, and the variance that is left of each.
+        squares, known : array of float
+            The sum of the squared coefficients of each group, and how many of them the releases
+            have determined.
         """
-        squares = (mean**2).reshape(self.scores, -1).sum(axis=0)
-        left = left.reshape(self.scores, -1).sum(axis=0)
-        for group in range(1, self.variances.shape[1]):
-            inside = self.groups == group
-            if not inside.any():  # a table without numbers, say
-                continue
-            # How many coefficients of the group the releases have determined.
-            known = self.scores * np.count_nonzero(inside)
-            known -= left[inside].sum() / self.variances[view, group]
-            total = squares[inside].sum() + BELIEF * self.starts[view, group]
-            found = total / (max(known, 0.0) + BELIEF)
-            self.variances[view, group] = min(max(found, SMALLEST), LARGEST)
+        total = squares + BELIEF * view.start
+        found = total / (np.maximum(known, 0.0) + BELIEF)
+        view.variances[1:] = np.clip(found, SMALLEST, LARGEST)[1:]
 
 
 def constants_of(counts: Floats, noise: float, rows: int, variance: float) -> Floats:
@@ -256,85 +360,62 @@ def constants_of(counts: Floats, noise: float, rows: int, variance: float) -> Fl
     return mean
 
 
-class _Solver:
-    """A linear model with Gaussian noise of variance 1, solved for several priors.
+def waves_matter(strength: float, constant: Floats | None = None) -> float:
+    """Return how much the view that waves matter is believed at first, by public numbers.
 
-    It works in the space of the measurements or of the coefficients, whichever is smaller.
+    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
+    rows are so few that nothing is told apart, the wider prior has been the better one.
+
+    Parameters
+    ----------
+    strength : float
+        How far all rows together stand out from noise.
+    constant : array of float, or None
+        Constants of the scores, if they are known: rows of a rare class say less about it.
     """
-
-    def __init__(self, slopes: Floats, gaps: Floats) -> None:
-        self.slopes, self.gaps = slopes, gaps
-        count, size = slopes.shape
-        self.dual = 2 * count**2 * size < size**3
-        if not self.dual:
-            self.told, self.pull = slopes.T @ slopes, slopes.T @ gaps
-
-    def solve(self, prior: Floats) -> tuple[Floats, Floats, float]:
-        """Return the mean of the coefficients, their variances, and the log of the evidence."""
-        if self.dual:
-            half, root = self._half(prior)
-            gaps = solve_triangular(root, self.gaps, lower=True, check_finite=False)
-            told = -0.5 * float(gaps @ gaps) - float(np.log(np.diag(root)).sum())
-            return half.T @ gaps, prior - (half**2).sum(axis=0), told
-        inverse, root = self._inverse(prior)
-        mean = inverse @ self.pull
-        told = 0.5 * float(self.pull @ mean) - float(np.log(np.diag(root)).sum())
-        told -= 0.5 * float(self.gaps @ self.gaps + np.log(prior).sum())
-        return mean, np.diag(inverse).copy(), told
-
-    def covariance(self, prior: Floats) -> Floats:
-        """Return the covariance of the coefficients."""
-        if not self.dual:
-            return self._inverse(prior)[0]
-        half, _ = self._half(prior)
-        found = -(half.T @ half)
-        found[np.diag_indices(len(found))] += prior
-        return found
-
-    def _half(self, prior: Floats) -> tuple[Floats, Floats]:
-        scaled = self.slopes * prior
-        whole = scaled @ self.slopes.T
-        whole[np.diag_indices(len(whole))] += 1.0
-        root = cholesky(whole, lower=True, check_finite=False)
-        return solve_triangular(root, scaled, lower=True, check_finite=False), root
-
-    def _inverse(self, prior: Floats) -> tuple[Floats, Floats]:
-        whole = self.told.copy()
-        whole[np.diag_indices(len(whole))] += 1 / prior
-        root = cholesky(whole, lower=True, check_finite=False)
-        found, _ = dpotri(root, lower=1)
-        lower = np.tril(found)
-        return lower + np.tril(lower, -1).T, root
+    if strength < TELLS_LITTLE:
+        return 1 - 1e-9
+    if constant is not None:
+        chance = chances(constant[None])
+        strength *= math.sqrt(float(np.mean(4 * chance * (1 - chance))))
+    return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
-def _root(matrix: Floats) -> Floats:
-    """Return a matrix whose product with its own transpose is a covariance."""
-    try:
-        return np.asarray(np.linalg.cholesky(matrix))
-    except np.linalg.LinAlgError:  # rounding left a direction with less than nothing
-        values, vectors = np.linalg.eigh(matrix)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, LEAST)))
+def _water(
+    known: Floats, lengths: Floats, noise: float, rows: int, chances: Floats, times: Floats
+) -> Floats:
+    """Return how much of the length of a row each direction gets: most where most is unknown.
 
+    What is left unknown afterwards is to be least, on the mean over what may be true.
 
-def _largest(matrix: Floats, most: int) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues of a symmetric matrix, upwards, and their vectors."""
-    size = len(matrix)
-    if size <= 4 * most:  # then it takes less time to find all of them
-        values, vectors = eigh(matrix, driver="evd", check_finite=False)
-        return values[-most:], vectors[:, -most:]
-    values, vectors = eigh(matrix, subset_by_index=(size - most, size - 1), check_finite=False)
-    return values, vectors
-
-
-def _water(known: Floats, lengths: Floats, noise: float, rows: int) -> Floats:
-    """Return how much of the length of a row each direction gets: most where most is unknown."""
+    Parameters
+    ----------
+    known : array of float
+        Variance of what a row says along each direction.
+    lengths : array of float
+        Squared lengths of the directions.
+    noise : float
+        Variance of the noise.
+    rows : int
+        Number of private rows.
+    chances, times : array of float
+        For each direction, how likely its variance is so many times as large.
+    """
+    signal = rows**2 * known[:, None] * times  # what a share adds to the variance of a sum
+    worth = chances * noise * signal * known[:, None] * times / lengths[:, None]
+    steep = rows + signal
 
     def shares(level: float) -> Floats:
-        wanted = rows * np.sqrt(noise / (level * lengths)) - noise / known
-        return np.maximum(wanted, 0.0) / (rows / known + float(rows) ** 2)
+        """Return where one share more takes off as much as the level says."""
+        low, high = np.zeros(len(known)), 1 / lengths
+        for _ in range(30):
+            middle = (low + high) / 2
+            more = (worth / (noise + steep * middle[:, None]) ** 2).sum(axis=1) > level
+            low, high = np.where(more, middle, low), np.where(more, high, middle)
+        return np.where(low > 0, middle, 0.0)
 
-    low, high = -80.0, 80.0  # logarithms of the level
-    for _ in range(80):
+    low, high = -80.0, math.log(float((worth / noise**2).sum(axis=1).max()) + 1e-30)
+    for _ in range(40):
         middle = (low + high) / 2
         if float(shares(math.exp(middle)) @ lengths) > 1:
             low = middle

@@ -12,22 +12,25 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.fft import dct, idct
 from scipy.special import ndtr, ndtri
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import INDICATOR, Bounds, Columns, pieces
 from cumae.learners.kernel.features import even_numbers
-from cumae.learners.kernel.sums import noisy_sum
+from cumae.learners.kernel.linear import likely_correlations
+from cumae.learners.kernel.sums import COUNTED, noisy_sum
 from cumae.randomness import Source
 
 MADE_UP = 2_000  # rows
+CLEAR_SHARE = 2.0  # times the noise of a share, below which a usual one is not told
 BINS = 16  # of a column, in the second look, where noise hides more
 MOST_BINS = 40  # of a column, in any look
 CLEAR = 4.0  # how many times its noise a usual count is where there are more bins
 FULL = 2.5  # times the usual share, from which on a bin holds one frequent value
 PAYS = 0.4  # how many times its noise a usual count must be
-COUNTED = 2**12  # whole numbers that stand for one row in a bin
+TELLS = 2.0  # and how many times its noise the count of all rows, if bins help each other
 SCORE = 64  # whole numbers that stand for a score of 1
 FARTHEST = 2.5  # score at most
 USUAL = 1.5  # squared score of a column to which whole rows are shortened
@@ -35,6 +38,7 @@ RAREST = 1e-3  # share of a mark at least
 LEAST_VARIANCE = 0.05  # of a hidden number, as it is measured
 CLOSEST, APART = 0.98, 0.02  # correlation at most, and what is then added to variances
 LEAST_VALUE = 1e-3  # of correlations, along any direction
+NEARBY = 2  # waves on each side that help to tell how strong one is
 TINY = 1e-9  # instead of 0, to divide by
 NEAR = (2.0**-12, 2.0**-10, 2.0**-8, 2.0**-6, 2.0**-5, 2.0**-4, 2.0**-3, 0.25)
 EVEN = (0.375, 0.5, 0.625, 0.75, 0.875)
@@ -229,6 +233,16 @@ class MadeUp:
         """
         return strength > PAYS * BINS * math.sqrt(4 * self.n_columns)
 
+    def tells(self, strength: float) -> bool:
+        """Tell whether it stands out from noise in which part of their range columns lie.
+
+        Parameters
+        ----------
+        strength : float
+            Number of rows, times the mu of one count.
+        """
+        return strength > TELLS * math.sqrt(2 * self.n_columns)
+
     @claim("KERNEL")
     @np.errstate(all="ignore")  # here, too: a thread does not know what its caller ignores
     def counts(self, table: Floats, edges: list[Floats]) -> Integers:
@@ -264,7 +278,13 @@ class MadeUp:
 
     @claim("KERNEL")
     def release(
-        self, table: Any, rows: int, counts_noise: float, products_noise: float, source: Source
+        self,
+        table: Any,
+        rows: int,
+        counts_noise: float,
+        products_noise: float | None,
+        source: Source,
+        looks: int = 2,
     ) -> Floats:
         """Release marginals and correlations of rows, and return made-up ones.
 
@@ -274,31 +294,44 @@ class MadeUp:
             Encoded private rows.
         rows : int
             Their number.
-        counts_noise, products_noise : float
-            Scales of the noise.
+        counts_noise : float
+            Scale of the noise of counts.
+        products_noise : float or None
+            Scale of the noise of products. Without, columns are made up as if each went by itself.
         source : Source
             Where coins come from.
+        looks : int
+            How often counts are released; the second time with better bins.
         """
         error = counts_noise / COUNTED  # of a count, in rows
         bounds = [self.columns.bounds[place] or (0.0, 1.0) for place in self.numbers]
         edges = [first_edges(declared) for declared in bounds]
+        expected = [
+            _evenly_shared(edge, declared) for edge, declared in zip(edges, bounds, strict=True)
+        ]
         marginals: list[Marginal] = []
         most = int(min(max(BINS, rows / max(CLEAR * error, TINY)), MOST_BINS))
-        for look, bins in enumerate((BINS, most)):
+        for look, bins in enumerate((BINS, most)[:looks]):
             if look:
                 edges = [next_edges(m, b, bins) for m, b in zip(marginals, bounds, strict=True)]
             total = partial(self.counts, edges=edges)
             counts = noisy_sum(total, zip(pieces(table)), counts_noise, source) / COUNTED
             sizes = [len(edge) - 1 for edge in edges] + [len(places) for places in self.marks]
             split = np.split(counts, np.cumsum(sizes)[:-1])
+            if looks == 1:
+                marks = [_possible(count / rows) * rows for count in split[len(edges) :]]
+                split = _smooth(split[: len(edges)], expected, error, rows) + marks
+            sure = looks > 1  # or else no bin is full for sure
             marginals = [
-                Marginal.of(edge, _shares(count, error), declared, bins)
+                Marginal.of(edge, _shares(count, error * sure), declared, bins if sure else 1)
                 for edge, count, declared in zip(edges, split, bounds, strict=False)
             ]
         shares = [_mark_shares(count, rows) for count in split[len(edges) :]]
+        width = len(self.numbers) + sum(map(len, self.marks))
+        if products_noise is None:
+            return self._draw(marginals, shares, np.eye(width), 0.0, source)
         total = partial(self.products, marginals=marginals, shares=shares)
         upper = noisy_sum(total, zip(pieces(table)), products_noise, source)
-        width = len(self.numbers) + sum(map(len, self.marks))
         products = np.zeros((width, width))
         products[np.triu_indices(width)] = upper / (rows * SCORE**2)
         products += np.triu(products, 1).T
@@ -327,7 +360,7 @@ class MadeUp:
         ranks = ndtr(_normals(MADE_UP * len(root), source).reshape(MADE_UP, -1) @ root.T)
         table = np.zeros((MADE_UP, len(self.columns)))
         for place, marginal, rank in zip(self.numbers, marginals, ranks.T, strict=False):
-            table[:, place] = marginal.value(rank)
+            table[:, place] = on_grid(marginal.value(rank), self.columns.bounds[place])
         ranks_of_marks = ranks.T[len(self.numbers) :]
         each = zip(self.marks, shares, orders, ranks_of_marks, strict=True)
         for places, share, order, rank in each:
@@ -365,11 +398,9 @@ class MadeUp:
 def _root(loads: Floats, products: Floats, noise: float) -> Floats:
     """Return a root of the correlations of hidden numbers; those that may be noise are shrunk."""
     spread = loads.T @ products @ loads
-    error = noise * np.sqrt((loads**2).sum(axis=0)[:, None] * (loads**2).sum(axis=0))
+    lengths = np.sqrt((loads**2).sum(axis=0))
     size = np.sqrt(np.maximum(np.diag(spread), LEAST_VARIANCE))
-    bound = spread / np.outer(size, size)
-    shrunk = bound * np.maximum(0.0, 1 - (error / np.maximum(np.abs(spread), TINY)) ** 2)
-    np.fill_diagonal(shrunk, 1.0)
+    shrunk = likely_correlations(spread / np.outer(size, size), lengths / size, noise)
     safe = np.clip(shrunk, -CLOSEST, CLOSEST) + APART * np.eye(len(shrunk))
     values, vectors = np.linalg.eigh(safe)
     root = vectors * np.sqrt(np.maximum(values, LEAST_VALUE))
@@ -385,8 +416,8 @@ def evenly(columns: Columns, source: Source) -> Floats:
         marks = list(range(place, place + width))
         coins = even_numbers(2 * MADE_UP, source).reshape(2, MADE_UP)
         if columns.bounds[place] != INDICATOR:
-            low, high = (columns.bounds[marks.pop(0)] or (0.0, 1.0))[:2]
-            table[:, place] = low + (high - low) * coins[0]
+            bounds = columns.bounds[marks.pop(0)] or (0.0, 1.0)
+            table[:, place] = evenly_within(bounds, coins[0])
         shares = [columns.shares[mark] or 0.5 for mark in marks]
         if len(marks) == 1:
             table[coins[1] < min(shares[0], 0.5), marks[0]] = 1.0
@@ -396,6 +427,88 @@ def evenly(columns: Columns, source: Source) -> Floats:
                 table[code == number, mark] = 1.0
         place += width
     return table
+
+
+def _evenly_shared(edges: Floats, bounds: Bounds) -> Floats:
+    """Return the shares of bins if values lie evenly within their declared range."""
+    inside = np.clip(edges, bounds[0], bounds[1]) if not _has_few(bounds) else edges
+    widths = np.diff(inside)
+    return np.asarray(widths / widths.sum())
+
+
+def _smooth(counts: list[Floats], expected: list[Floats], error: float, rows: int) -> list[Floats]:
+    """Return counts that are drawn towards expected ones, as far as noise may have moved them.
+
+    How far true counts are from what is expected is told by all columns together. Neighbouring
+    bins of a column of numbers are likely to be off together: slow waves over the bins are drawn
+    back less than fast ones, which in most columns are noise.
+    """
+    off = [
+        dct(count - rows * share, norm="ortho")
+        for count, share in zip(counts, expected, strict=True)
+    ]
+    for part in off:
+        part[0] = 0.0  # each row is in one bin
+    power = np.array(
+        [
+            np.mean([part[place] ** 2 for part in off if len(part) > place]) - error**2
+            for place in range(max(map(len, off), default=0))
+        ]
+    )
+    if not len(power):
+        return []
+    # What few columns say about one wave is uncertain: waves that are about as fast help.
+    power = np.convolve(np.pad(power, NEARBY, mode="edge"), np.ones(2 * NEARBY + 1), mode="valid")
+    power = np.maximum(power / (2 * NEARBY + 1), 0.0)
+    kept = power / (power + error**2 + TINY)
+    return [
+        rows * _nearest(share + idct(part * kept[: len(part)], norm="ortho") / rows)
+        for share, part in zip(expected, off, strict=True)
+    ]
+
+
+def _possible(shares: Floats) -> Floats:
+    """Return the nearest shares of marks that there can be: not below 0, and together at most 1."""
+    positive = np.maximum(shares, 0.0)
+    return positive if positive.sum() <= 1 else _nearest(shares)
+
+
+def _nearest(shares: Floats, total: float = 1.0) -> Floats:
+    """Return the nearest numbers of 0 or more with a sum: each is lowered by the same, or to 0."""
+    order = np.sort(shares)[::-1]
+    lower = (np.cumsum(order) - total) / np.arange(1, len(order) + 1)
+    last = np.flatnonzero(order > lower)[-1]
+    return np.asarray(np.maximum(shares - lower[last], 0.0))
+
+
+def most_values(rows: int, noise: float) -> float:
+    """Return how many values a column may have, so that noisy counts tell their shares.
+
+    Parameters
+    ----------
+    rows : int
+        Number of private rows.
+    noise : float
+        Scale of the noise of the counts.
+    """
+    usual = COUNTED * rows / max(CLEAR_SHARE * noise, TINY)
+    return min(max(2.0, usual), MOST_BINS)
+
+
+def on_grid(values: Floats, bounds: Bounds | None) -> Floats:
+    """Return values as they are, or the nearest ones of a declared step."""
+    if bounds is None or len(bounds) < 3:
+        return values
+    low, high, step = bounds
+    return low + step * np.clip(np.rint((values - low) / step), 0, (high - low) // step)
+
+
+def evenly_within(bounds: Bounds, coins: Floats) -> Floats:
+    """Return values within a range, or of a declared step, by numbers between 0 and 1."""
+    low, high, *step = bounds
+    if not step:
+        return low + (high - low) * coins
+    return low + step[0] * np.floor(coins * ((high - low) // step[0] + 1))
 
 
 def _shares(counts: Floats, noise: float) -> Floats:

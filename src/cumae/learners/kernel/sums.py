@@ -13,13 +13,15 @@ from scipy.special import expit
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.learners.kernel.features import TOP, Bytes, KernelFeatures, Small
+from cumae.learners.kernel.features import TOP, KernelFeatures, Small
+from cumae.learners.kernel.levels import Bytes
 from cumae.randomness import Source, discrete_gaussian
 from cumae.workers import each
 
 LENGTH = 2**11  # of the longest direction, in whole numbers
 STEEP = 2**10  # of the longest residual
 MOVES = 2 * LENGTH * STEEP  # how far a replaced row moves a sum
+COUNTED = 2**12  # whole numbers that stand for one row in a bin
 CHUNK = 8_192  # rows at a time
 BLOCK = 1_024  # features at a time: 1,024 products of numbers up to 127 stay below 2^24
 LIMBS = 3  # digits of a coefficient, each up to 127 in size

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats
 from cumae.errors import InvalidParameter
 from cumae.extras import PLOT, needing
-from cumae.learners.kernel.effects import Effect
+from cumae.learners.kernel.shown.effects import Effect
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def as_text(value: Any) -> str:
 
     Examples
     --------
-    >>> from cumae.learners.kernel.pictures import as_text
+    >>> from cumae.learners.kernel.shown.pictures import as_text
     >>> as_text(39.5), as_text(None), as_text("nurse")
     ('39.5', 'missing', 'nurse')
     """

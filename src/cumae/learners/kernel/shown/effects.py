@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.data import Column, Columns
-from cumae.learners.kernel.features import TOP, Bytes, KernelFeatures
+from cumae.learners.kernel.features import TOP, KernelFeatures
+from cumae.learners.kernel.levels import Bytes
 from cumae.learners.kernel.model import KernelModel
 
 MOST_PAIRS = 20  # that are shown
@@ -309,7 +310,7 @@ def _held(features: KernelFeatures, column: Column, first: int) -> tuple[list[An
     absent = marked[-1] if column.missing else 0.0
     levels = features.levels.get(first)
     if levels is not None:
-        values, shares = levels.values.tolist(), levels.shares
+        values, shares = levels.values.tolist(), levels.shares.copy()
         codes = np.zeros((len(values), width), dtype=np.uint8)
         codes[:, 0] = np.arange(len(values))
         stand_in = codes[levels.code(np.array([column.stand_in]))]

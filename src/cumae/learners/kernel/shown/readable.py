@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats
 from cumae.data import Columns
 from cumae.errors import InvalidParameter
-from cumae.learners.kernel.effects import Effect, constant_of, effects_of
 from cumae.learners.kernel.model import KernelModel
-from cumae.learners.kernel.pictures import as_text, draw
+from cumae.learners.kernel.shown.effects import Effect, constant_of, effects_of
+from cumae.learners.kernel.shown.pictures import as_text, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
