@@ -21,6 +21,7 @@ from cumae.claims import claim
 from cumae.codec import read_file, rebuilt, stored
 from cumae.data import (
     UNLABELLED,
+    Bounds,
     Columns,
     Declared,
     EncodedRows,
@@ -93,13 +94,13 @@ class LearningPlan(FitPlan[Steps]):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none.
+    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none, or with numbers.
 
     ``X`` is an array, or ``EncodedRows`` for learners that read pieces.
     """
 
     X: Any
-    y: Integers
+    y: NDArray[Any]
     public: NDArray[Any] | None = None
     public_y: Integers | None = None
 
@@ -307,7 +308,7 @@ class Learner(PrivateEstimator, ABC):
         self.n_features_in_ = width
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self.classes_ = class_names(self.classes)
+        self._set_classes()
         try:
             found = self._learn(rows, plan, source)
         except BaseException:
@@ -315,6 +316,31 @@ class Learner(PrivateEstimator, ABC):
             raise
         restate(self, around.judge(guarantee if found is None else found))
         return self
+
+    def _set_classes(self) -> None:
+        self.classes_ = class_names(self.classes)
+
+    def take_over(self, columns: Columns, other: Learner) -> None:
+        """Take the columns of a table that another learner has read, and its classes.
+
+        Parameters
+        ----------
+        columns : Columns
+            How rows are read.
+        other : Learner
+            Whose rows these are.
+        """
+        self.columns_, self.classes_ = columns, other.classes_
+
+    def take_targets(self, ranges: list[Bounds]) -> None:
+        """Take ranges of targets that were found; only learners of numbers have some.
+
+        Parameters
+        ----------
+        ranges : list of (low, high)
+            The ranges.
+        """
+        del ranges
 
     @claim("REDUCE")
     def _decided(
@@ -484,7 +510,7 @@ class Learner(PrivateEstimator, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: all that ``predict`` needs, and the guarantee."""
-        check_is_fitted(self, "classes_")  # a part of another learner has no guarantee of its own
+        check_is_fitted(self, "columns_")  # a part of another learner has no guarantee of its own
         return stored(self, self._stored_params())
 
     def _stored_params(self) -> dict[str, Any]:

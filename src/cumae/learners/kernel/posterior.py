@@ -110,6 +110,11 @@ class Posterior:
         """Chances of the reference rows by the mean."""
         return chances(self.reference @ self.mean)
 
+    def bend(self) -> Floats:
+        """Return by how much the residual of each reference row follows its scores."""
+        chance = self.chance
+        return np.asarray(weights(chance) * (chance * (1 - chance)).mean(axis=1))
+
     def design(self, noise: float) -> Floats:
         """Return the directions to measure next: those about which much is unknown.
 
@@ -120,8 +125,7 @@ class Posterior:
         noise : float
             Variance of the noise of the next release.
         """
-        chance, n, size = self.chance, self.rows, len(self.groups)
-        bend = weights(chance) * (chance * (1 - chance)).mean(axis=1)
+        n, size, bend = self.rows, len(self.groups), self.bend()
         blocks = self.covariance.reshape(self.scores, size, self.scores, size)
         unknown = np.einsum("cicj->ij", blocks) / self.scores
         root = _root(unknown + LEAST * np.eye(size))

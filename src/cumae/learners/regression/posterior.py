@@ -1,0 +1,110 @@
+"""What sums of shortened residuals say about coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cumae.arrays import Floats
+from cumae.learners.kernel.posterior import NoisySum, Posterior
+from cumae.learners.regression.spread import Spread
+from cumae.learners.regression.target import Target
+
+LEAST_LEFT = 0.05  # share of the variance of a number that errors have at least
+
+
+@dataclass(frozen=True)
+class NumberSum(NoisySum):
+    """One noisy sum of shortened residuals; ``chance`` has scores of the reference rows.
+
+    Parameters
+    ----------
+    reach : float
+        Where residuals were shortened.
+    """
+
+    reach: float
+
+
+@dataclass
+class NumberPosterior(Posterior):
+    """Coefficients of a score of numbers, as far as they are known.
+
+    Parameters
+    ----------
+    target : Target
+        What scores stand for.
+    errors : Spread
+        How errors are spread about a model that knows nothing but the mean, in units of the target.
+    far : float
+        Where residuals are shortened, in usual errors.
+    moves : bool
+        Whether the releases decide how far coefficients may vary.
+    """
+
+    target: Target = field(kw_only=True)
+    errors: Spread = field(kw_only=True)
+    far: float = field(kw_only=True)
+    moves: bool = field(kw_only=True)
+
+    @property
+    def chance(self) -> Floats:
+        return self.reference @ self.mean
+
+    @property
+    def left(self) -> float:
+        """How large errors are at the mean of the coefficients, against those without a model."""
+        whole = self.errors.variance
+        explained = float(self.target.mean(self.chance[:, 0]).var())
+        return float(np.sqrt(max(1 - explained / max(whole, 1e-12), LEAST_LEFT)))
+
+    def expected(self, then: Floats, now: Floats, reach: float) -> tuple[Floats, Floats, Floats]:
+        """Return what a shortened residual is expected to be, how it follows the score, and varies.
+
+        Parameters
+        ----------
+        then : array of float
+            Scores of the reference rows by which residuals were taken.
+        now : array of float
+            Scores that are believed now.
+        reach : float
+            Where residuals were shortened.
+        """
+        target, errors = self.target, self.errors
+        # What is left of errors once the model is known.
+        own = self.left * target.size(now)[:, None] * errors.middles
+        off = (target.mean(then) - target.mean(now))[:, None] - own
+        wide = reach * target.size(then)[:, None]
+        share = off / wide
+        inside = np.clip((1 - np.abs(share)) * 8 + 0.5, 0.0, 1.0)  # a soft edge, as rows have none
+        found = 0.5 * np.clip(share, -1.0, 1.0)
+        mean = found @ errors.shares
+        steep = -0.5 * ((inside / wide) @ errors.shares) * target.steepness(now)
+        return mean, steep, (found**2) @ errors.shares - mean**2
+
+    def bend(self) -> Floats:
+        now = self.chance[:, 0]
+        return -self.expected(now, now, self.reach)[1]
+
+    @property
+    def reach(self) -> float:
+        """Where the next residuals are shortened, in units of the target and of their size."""
+        return self.far * self.left * self.errors.unit
+
+    def _update_variances(self, view: int, mean: Floats, left: Floats) -> None:
+        if self.moves:
+            super()._update_variances(view, mean, left)
+
+    def _line(self, release: NoisySum, now: Floats) -> tuple[Floats, Floats, Floats]:
+        if not isinstance(release, NumberSum):
+            raise TypeError("a sum of residuals that were not shortened")
+        n, shown = self.rows, release.shown
+        share = n / len(shown)
+        mean, steep, varies = self.expected(release.chance[:, 0], now[:, 0], release.reach)
+        slope = share * (shown * steep[:, None]).T @ self.reference
+        scatter = share * self.steps * varies + share * (n / self.worth + 1) * mean**2
+        noise = (shown * scatter[:, None]).T @ shown + release.noise * np.eye(shown.shape[1])
+        told = share * (shown.T @ mean)
+        value = release.value[:, 0] - told + slope @ (self.mean - self.first)[:, 0]
+        return slope, value, noise
