@@ -184,6 +184,16 @@ class PrivateLinearRegression(NumberLearner):
         check_is_fitted(self, "guarantee_")
         return list(self.columns_.names)
 
+    def __str__(self) -> str:
+        if not hasattr(self, "model_"):
+            return super().__str__()
+        (found, error), names = self._estimates, ["intercept", *self.names_]
+        lines = [
+            f"  {name}: {value:+.4g} (standard error {spread:.2g})"
+            for name, value, spread in zip(names, found, error, strict=True)
+        ]
+        return "\n".join([super().__str__(), "slopes:", *lines])
+
     def coef_interval(self, coverage: float = 0.95) -> Floats:
         """Return an interval for each slope.
 
