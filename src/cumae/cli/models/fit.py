@@ -16,7 +16,7 @@ from cumae.cli.models.algorithms import (
     has_public,
 )
 from cumae.cli.models.goals import Aim, AnswerThreshold, ClassShares, Costs, Goal
-from cumae.cli.models.numbers.fitting import refuse_beside, regressor
+from cumae.cli.models.numbers.fitting import need_one, refuse_classes, regressor
 from cumae.cli.models.routes import (
     ORACLE_ENDS,
     RouteName,
@@ -180,11 +180,11 @@ def fit(
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
-    _need_one(classes, number_range, link)
+    need_one(classes, number_range, link)
     named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
     aims = (goal, costs, threshold, class_shares)
     if number_range is not None:
-        _refuse_classes(named, route, max_queries, aims)
+        refuse_classes(named, route, max_queries, aims)
     elif named is None:
         route = route_for(route, model, max_queries, out)
     else:
@@ -260,29 +260,6 @@ def _chosen(
     if named is not None:
         return named.build(table, situation), None
     return _estimator(route, model, situation, aim, out)
-
-
-def _need_one(classes: str | None, number_range: str | None, link: str | None) -> None:
-    """Refuse labels that are neither classes nor a number, or both."""
-    if (classes is None) == (number_range is None):
-        raise typer.BadParameter(
-            "say what the label is: one of --classes, or a number with a --range.",
-            param_hint="--classes",
-        )
-    if link is not None and (number_range is None or link not in ("identity", "log")):
-        raise typer.BadParameter("give identity or log, beside --range.", param_hint="--link")
-
-
-def _refuse_classes(named: Any, route: RouteName, max_queries: int | None, aims: Any) -> None:
-    """Refuse options that are about classes or oracles beside a number."""
-    names = ("goal", "costs", "threshold", "class_shares")
-    unusual = None if route in (RouteName.AUTO, RouteName.PUBLISH) else route
-    refuse_beside(
-        algorithm=named,
-        route=unusual,
-        max_queries=max_queries,
-        **dict(zip(names, aims, strict=True)),
-    )
 
 
 def _refuse_ordered(table: PrivateTable) -> None:

@@ -11,7 +11,7 @@ from cumae.claims import claim
 from cumae.learners.kernel.features import Bytes
 from cumae.learners.kernel.reference import COUNTED
 from cumae.learners.kernel.sums import LENGTH, STEEP, Question, room
-from cumae.learners.regression.target import Target
+from cumae.learners.regression.target import NumberTarget
 
 COUNTS_MOVE = COUNTED * 2**0.5  # how far a replaced row moves counts of bins: from one to another
 
@@ -40,14 +40,14 @@ class NumberQuestion:
     ----------
     asked : Question
         Model and directions.
-    target : Target
+    target : NumberTarget
         What the number is counted in.
     reach : float
         Where residuals are shortened, in units of the target and of the size of errors.
     """
 
     asked: Question
-    target: Target
+    target: NumberTarget
     reach: float
 
     def residuals(self, scores: Floats, numbers: Floats) -> Floats:

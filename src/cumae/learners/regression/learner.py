@@ -46,7 +46,7 @@ from cumae.learners.regression.spread import (
     first_spread,
     next_cuts,
 )
-from cumae.learners.regression.target import LINKS, Target, check_range, numbers_of
+from cumae.learners.regression.target import LINKS, NumberTarget, check_range, numbers_of
 from cumae.made_up import made_up_table
 from cumae.parameters import Choice, Kind, Number, Object, Or
 from cumae.privacy import Budget
@@ -77,7 +77,7 @@ class NumberLearning:
         Private rows, and what they have for the target.
     shown : array of int
         Codes of the reference rows.
-    target : Target
+    target : NumberTarget
         The unit of the target.
     spread : Spread
         How numbers are spread, in this unit.
@@ -89,7 +89,7 @@ class NumberLearning:
     codes: Bytes
     numbers: Floats
     shown: Bytes
-    target: Target
+    target: NumberTarget
     spread: Spread
     posterior: NumberPosterior
 
@@ -365,15 +365,15 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
         cuts = next_cuts(first, len(numbers), noise)
         return corrected(first, cuts, look(cuts), noise)
 
-    def _unit(self, spread: Spread) -> tuple[Target, Spread]:
+    def _unit(self, spread: Spread) -> tuple[NumberTarget, Spread]:
         """Return the unit of the target, and how numbers less their mean are spread in it."""
         low, high = self._range
         centre, unit = spread.mean, spread.unit
         if self.link == "log":
             unit = max(centre, LEAST_UNIT * (high - low))
-            target = Target(low, high, self.link, 0.0, unit)
+            target = NumberTarget(low, high, self.link, 0.0, unit)
         else:
-            target = Target(low, high, self.link, centre, unit)
+            target = NumberTarget(low, high, self.link, centre, unit)
         return target, spread.scaled(centre, unit).less_mean()
 
     @property

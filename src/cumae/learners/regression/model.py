@@ -11,7 +11,7 @@ from cumae.arrays import Floats
 from cumae.codec import register_kind
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.regression.spread import Spread
-from cumae.learners.regression.target import Target
+from cumae.learners.regression.target import NumberTarget
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class NumberModel:
     ----------
     kernel : KernelModel
         Scores of rows.
-    target : Target
+    target : NumberTarget
         What scores stand for.
     errors : Spread
         How numbers less their means are spread, in units of the target and of the size of errors.
     """
 
     kernel: KernelModel
-    target: Target
+    target: NumberTarget
     errors: Spread
 
     def means(self, table: Floats) -> Floats:
@@ -61,7 +61,7 @@ class NumberModel:
         """Rebuild what ``to_dict`` returned."""
         errors = Spread(np.array(plain["errors"]["edges"]), np.array(plain["errors"]["shares"]))
         kernel = KernelModel.from_dict(plain["kernel"])
-        return cls(kernel, Target.from_dict(plain["target"]), errors)
+        return cls(kernel, NumberTarget.from_dict(plain["target"]), errors)
 
 
 register_kind("number model", NumberModel)

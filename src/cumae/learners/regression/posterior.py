@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from cumae.arrays import Floats
 from cumae.learners.kernel.posterior import NoisySum, Posterior
 from cumae.learners.regression.spread import Spread
-from cumae.learners.regression.target import Target
+from cumae.learners.regression.target import NumberTarget
 
-LEAST_LEFT = 0.05  # share of the variance of a number that errors have at least
+LEAST_LEFT = 0.1  # how small errors are at least, against those without a model
+SLOWEST = 0.6  # and against those before a release
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class NumberPosterior(Posterior):
 
     Parameters
     ----------
-    target : Target
+    target : NumberTarget
         What scores stand for.
     errors : Spread
         How errors are spread about a model that knows nothing but the mean, in units of the target.
@@ -43,7 +46,7 @@ class NumberPosterior(Posterior):
         Whether the releases decide how far coefficients may vary.
     """
 
-    target: Target = field(kw_only=True)
+    target: NumberTarget = field(kw_only=True)
     errors: Spread = field(kw_only=True)
     far: float = field(kw_only=True)
     moves: bool = field(kw_only=True)
@@ -52,12 +55,17 @@ class NumberPosterior(Posterior):
     def chance(self) -> Floats:
         return self.reference @ self.mean
 
-    @property
-    def left(self) -> float:
-        """How large errors are at the mean of the coefficients, against those without a model."""
-        whole = self.errors.variance
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # How large errors are, against those without a model. It changes between releases only: a
+        # mean that runs away would else seem to explain much, and then run further.
+        self.left = 1.0
+
+    def learn(self, release: NoisySum) -> None:
+        super().learn(release)
         explained = float(self.target.mean(self.chance[:, 0]).var())
-        return float(np.sqrt(max(1 - explained / max(whole, 1e-12), LEAST_LEFT)))
+        found = math.sqrt(max(1 - explained / max(self.errors.variance, TINY), 0.0))
+        self.left = min(max(found, self.left * SLOWEST, LEAST_LEFT), 1.0)
 
     def expected(self, then: Floats, now: Floats, reach: float) -> tuple[Floats, Floats, Floats]:
         """Return what a shortened residual is expected to be, how it follows the score, and varies.

@@ -19,7 +19,7 @@ FARTHEST = 12.0  # score of a mean at most, with a log link: its power of e is a
 
 
 @dataclass(frozen=True)
-class Target:
+class NumberTarget:
     """The range of a number and the unit in which a model counts it.
 
     Parameters
@@ -34,8 +34,8 @@ class Target:
     Examples
     --------
     >>> import numpy as np
-    >>> from cumae.learners.regression.target import Target
-    >>> target = Target(0.0, 100.0, "identity", 40.0, 10.0)
+    >>> from cumae.learners.regression.target import NumberTarget
+    >>> target = NumberTarget(0.0, 100.0, "identity", 40.0, 10.0)
     >>> target.standard(np.array([30.0, 200.0])).tolist()
     [-1.0, 6.0]
     >>> target.plain(np.array([-1.0, 9.0])).tolist()
@@ -78,7 +78,7 @@ class Target:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Target:
+    def from_dict(cls, plain: dict[str, Any]) -> NumberTarget:
         """Rebuild what ``to_dict`` returned."""
         return cls(**plain)
 
@@ -135,4 +135,4 @@ def numbers_of(y: Any) -> Floats:
     return np.clip(found, -HUGE, HUGE)
 
 
-register_kind("regression target", Target)
+register_kind("regression target", NumberTarget)
