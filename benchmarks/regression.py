@@ -153,7 +153,7 @@ MODELS: dict[str, Fit] = {
 }
 
 
-def cell(name: str, rows: int, model: str, seed: int, one: Problem) -> dict[str, Any]:
+def judged(name: str, rows: int, model: str, seed: int, one: Problem) -> dict[str, Any]:
     """Fit once and judge."""
     places = split(one, rows, seed)
     start = time.process_time()
@@ -185,9 +185,9 @@ def known_cells(path: Path) -> list[dict[str, Any]]:
 def report(path: Path) -> None:
     """Write means over seeds; of DP-EBM, the setting that is best on the test rows."""
     found: dict[tuple[str, int, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for one in known_cells(path):
-        key = (one["table"], one["rows"], one["model"], json.dumps(one.get("setting")))
-        found[key].append(one)
+    for cell in known_cells(path):
+        key = (cell["table"], cell["rows"], cell["model"], json.dumps(cell.get("setting")))
+        found[key].append(cell)
     best: dict[tuple[str, int, str], dict[str, Any]] = {}
     for (table, rows, model, setting), cells in sorted(found.items()):
         names = ("r2", "absolute", "seconds", "inside 0.9", "inside 0.95", "width 0.9")
@@ -201,9 +201,9 @@ def report(path: Path) -> None:
                 if name in ("r2", "inside 0.95") and len(values) > 1:
                     error = np.std(values, ddof=1) / np.sqrt(len(values))
                     means[f"{name} error"] = round(float(error), 4)
-        key = (table, rows, model)
-        if key not in best or means["r2"] > best[key]["r2"]:
-            best[key] = means
+        one = (table, rows, model)
+        if one not in best or means["r2"] > best[one]["r2"]:
+            best[one] = means
     (RESULTS / "regression.json").write_text(
         json.dumps(list(best.values()), indent=1) + "\n", encoding="utf-8"
     )
@@ -243,7 +243,7 @@ def main() -> None:
             for model, seed in dict.fromkeys(wanted):
                 if (name, rows, model, seed) in done:
                     continue
-                found = cell(name, rows, model, seed, one)
+                found = judged(name, rows, model, seed, one)
                 with given.cells.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(found) + "\n")
 

@@ -198,7 +198,7 @@ def test_rows_speak_through_noisy_sums_alone(public: bool, monkeypatch: pytest.M
         rows = as_array(150, seed)
         rows[: 70 * seed, :3] = np.nan
         numbers = np.random.default_rng(seed).normal(seed, 1 + 9 * seed, 150)
-        more = {"columns": KINDS, "random_state": 0, "n_waves": 3}
+        more: dict[str, Any] = {"columns": KINDS, "random_state": 0, "n_waves": 3}
         model = PrivateKernelRegressor(1.0 if public else 100.0, 1e-6, (-9, 9), **more)
         model.fit(rows, numbers, *([as_array(60, 2)] if public else []))
         found.append(model.model_.to_dict())
@@ -300,7 +300,7 @@ def test_shrinking_predicts_better_where_rows_are_few() -> None:
     rng = np.random.default_rng(2)
     rows = rng.uniform(-1, 1, (800, 20))
     numbers = rows[:, 0] + rng.normal(size=800)
-    more = {"columns": [(-1, 1)] * 20, "random_state": 0}
+    more: dict[str, Any] = {"columns": [(-1, 1)] * 20, "random_state": 0}
     public = rng.uniform(-1, 1, (400, 20))
     scores = [
         PrivateLinearRegression(1.0, 1e-6, (-6, 6), shrink=shrink, **more)

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -304,11 +304,10 @@ class Learner(PrivateEstimator, ABC):
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)
-        self.columns_ = sizes.columns
+        self.take_over(sizes.columns)
         self.n_features_in_ = width
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self._set_classes()
         try:
             found = self._learn(rows, plan, source)
         except BaseException:
@@ -317,30 +316,18 @@ class Learner(PrivateEstimator, ABC):
         restate(self, around.judge(guarantee if found is None else found))
         return self
 
-    def _set_classes(self) -> None:
-        self.classes_ = class_names(self.classes)
-
-    def take_over(self, columns: Columns, other: Learner) -> None:
-        """Take the columns of a table that another learner has read, and its classes.
+    def take_over(self, columns: Columns, ranges: Sequence[Bounds] = ()) -> None:
+        """Take the columns of a table that was read, and ranges of targets that were found.
 
         Parameters
         ----------
         columns : Columns
             How rows are read.
-        other : Learner
-            Whose rows these are.
-        """
-        self.columns_, self.classes_ = columns, other.classes_
-
-    def take_targets(self, ranges: list[Bounds]) -> None:
-        """Take ranges of targets that were found; only learners of numbers have some.
-
-        Parameters
-        ----------
-        ranges : list of (low, high)
-            The ranges.
+        ranges : sequence of (low, high)
+            Ranges of targets; only learners of numbers have some.
         """
         del ranges
+        self.columns_, self.classes_ = columns, class_names(self.classes)
 
     @claim("REDUCE")
     def _decided(
@@ -384,11 +371,7 @@ class Learner(PrivateEstimator, ABC):
         return self.epsilon, self.delta
 
     def read_rows(
-        self,
-        X: Any,
-        y: Any,
-        X_public: Any = None,
-        y_public: Any = None,
+        self, X: Any, y: Any, X_public: Any = None, y_public: Any = None
     ) -> tuple[Sizes, Rows]:
         """Read rows as a fit does, and refuse what cannot be read.
 

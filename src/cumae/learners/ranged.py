@@ -272,9 +272,7 @@ def learn_with_ranges(
     drawn = ranges.find(unknown)
     found = columns.within(drawn[: steps.columns]) if steps.columns else columns
     copy = own_clone(steps.learner)
-    copy.take_over(found, learner)
-    if steps.targets:
-        copy.take_targets(drawn[steps.columns :])
+    copy.take_over(found, drawn[steps.columns :])
     learn(copy, replace(rows, X=_filled(rows.X, found)), steps.plan, source)
     for name, value in vars(copy).items():
         if name.endswith("_"):

@@ -133,4 +133,4 @@ def _numbers(table: Floats, span: tuple[float, float] | None) -> Floats:
     told = told / max(float(told.std()), 1e-9)
     whole = np.sqrt(BEST) * told + np.sqrt(1 - BEST) * rng.normal(size=len(told))
     low, high = span or (-4.0, 4.0)
-    return np.clip((low + high) / 2 + (high - low) / 8 * whole, low, high)
+    return np.asarray(np.clip((low + high) / 2 + (high - low) / 8 * whole, low, high))

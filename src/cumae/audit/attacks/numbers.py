@@ -33,7 +33,8 @@ def asked(link: str = "identity") -> NumberQuestion:
         What scores stand for.
     """
     centre = 5.0 if link == "identity" else 0.0
-    return NumberQuestion(question(), NumberTarget(*ENDS.tolist(), link, centre, 5.0), REACH)
+    low, high = ENDS.tolist()
+    return NumberQuestion(question(), NumberTarget(low, high, link, centre, 5.0), REACH)
 
 
 def shortened(attacked: str, link: str = "identity") -> Target:

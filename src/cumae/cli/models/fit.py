@@ -209,7 +209,7 @@ def fit(
             estimator = regressor(model, number_range, link, **shared)
         else:
             # After rows that may be refused: it takes seconds to load.
-            aim = Aim.read(*aims, classes)
+            aim = Aim.read(*aims, classes or "")
             situation = situation_of(table, epsilon, delta, max_queries, aim)
             if route is RouteName.AUTO and named is None:
                 _refuse_ordered(table)

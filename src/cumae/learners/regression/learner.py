@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import Columns, check_rows, check_some_rows, length_of, pieces, table_of
+from cumae.data import Bounds, Columns, check_rows, check_some_rows, length_of, pieces, table_of
 from cumae.effort import Effort
 from cumae.errors import InvalidParameter, shown
 from cumae.learners.base import PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
@@ -63,6 +63,7 @@ TOLD: Mapping[str, Kind] = {
 FAR, FARTHER = 1.5, 2.5  # where residuals are shortened, in usual errors: few rows, and many
 CLEAR = 2_500.0  # strength from which on they are shortened farther out
 LEAST_UNIT = 1e-9  # of a range
+LEAST_WIDTH = 2.0**-30  # of a range that was found
 
 
 @dataclass(frozen=True)
@@ -471,16 +472,8 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
         del table
         raise InvalidParameter(f"a {type(self).__name__} predicts numbers, and has no classes.")
 
-    def _set_classes(self) -> None:
-        """Have no classes."""
-
-    def take_over(self, columns: Columns, other: Learner) -> None:
-        del other
+    def take_over(self, columns: Columns, ranges: Sequence[Bounds] = ()) -> None:
         self.columns_ = columns
-
-    def take_targets(self, ranges: list[Any]) -> None:
-        ((low, high, *_),) = ranges
-        if self.link == "log":
-            low = max(low, 0.0)
-            high = max(high, low + 1.0)
-        self.target_range_ = (float(low), float(high))
+        for low, high, *_ in ranges:
+            least = max(low, 0.0) if self.link == "log" else low
+            self.target_range_ = (float(least), float(max(high, least + LEAST_WIDTH)))
