@@ -185,7 +185,9 @@ def known_cells(path: Path) -> list[dict[str, Any]]:
 def report(path: Path) -> None:
     """Write means over seeds; of DP-EBM, the setting that is best on the test rows."""
     found: dict[tuple[str, int, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for cell in known_cells(path):
+    keys = ("table", "rows", "model", "seed")
+    once = {json.dumps([*(c[key] for key in keys), c.get("setting")]): c for c in known_cells(path)}
+    for cell in once.values():
         key = (cell["table"], cell["rows"], cell["model"], json.dumps(cell.get("setting")))
         found[key].append(cell)
     best: dict[tuple[str, int, str], dict[str, Any]] = {}

@@ -15,12 +15,6 @@ from cumae import Budget, PrivateKernelRegressor, PrivateLinearRegression
 from cumae.audit import Game, audit
 from cumae.audit.attacks import numbers as attacked
 from cumae.audit.attacks.sums import ROWS
-from cumae.checks import PublicNeighbours, check_learner
-from cumae.checks.learners import (
-    a_plan_tells_what_a_fit_does,
-    exact_models_ignore_the_batch,
-    one_row_cannot_be_seen,
-)
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners.kernel import reference, sums
 from cumae.learners.kernel.sums import MOVES
@@ -37,7 +31,6 @@ from tests.statistics import audited
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 UNIT: list[Any] = [(-1, 1)] * 3
-BOTH: list[Any] = [PrivateKernelRegressor, PrivateLinearRegression]
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, (4_000, 3))
 NOISE = RNG.normal(size=4_000)
@@ -205,27 +198,6 @@ def test_rows_speak_through_noisy_sums_alone(public: bool, monkeypatch: pytest.M
     assert found[0] == found[1]
 
 
-@pytest.mark.claim("REGRESS")
-@pytest.mark.parametrize("kind", BOTH)
-def test_they_keep_the_laws_of_learners(kind: Any) -> None:
-    """All of them for lines; for the kernel those that its features could break."""
-    rows = (np.random.default_rng(5).random((120, 2)) * 10).round() / 10
-    numbers = 2 + 3 * rows[:, 0]
-    more = {"queries": rows[:8], "columns": [(0.0, 1.0)] * 2}
-    pair = PublicNeighbours.replacing(rows, numbers, 7, [99.0, -99.0], 700.0, **more)
-    given = {"n_waves": 3} if kind is PrivateKernelRegressor else {}
-    model = kind(1.0, 1e-6, (0, 10), columns=[(0.0, 1.0)] * 2, **given)
-    if kind is PrivateLinearRegression:
-        check_learner(model, pair)
-        return
-    for law in (
-        one_row_cannot_be_seen,
-        a_plan_tells_what_a_fit_does,
-        exact_models_ignore_the_batch,
-    ):
-        law(model, pair)
-
-
 # What it learns
 
 
@@ -298,17 +270,17 @@ def test_counts_by_a_log_link() -> None:
 
 def test_shrinking_predicts_better_where_rows_are_few() -> None:
     rng = np.random.default_rng(2)
-    rows = rng.uniform(-1, 1, (800, 20))
-    numbers = rows[:, 0] + rng.normal(size=800)
-    more: dict[str, Any] = {"columns": [(-1, 1)] * 20, "random_state": 0}
-    public = rng.uniform(-1, 1, (400, 20))
+    rows = rng.uniform(-1, 1, (300, 40))
+    numbers = 0.1 * rows[:, 0] + rng.normal(size=300)
+    more: dict[str, Any] = {"columns": [(-1, 1)] * 40, "random_state": 0}
+    public = rng.uniform(-1, 1, (400, 40))
     scores = [
         PrivateLinearRegression(1.0, 1e-6, (-6, 6), shrink=shrink, **more)
         .fit(rows, numbers, public)
         .score(rows, numbers)
         for shrink in (True, False)
     ]
-    assert scores[0] > scores[1]
+    assert scores[0] > scores[1] + 0.05
 
 
 # Forms

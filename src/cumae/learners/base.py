@@ -493,7 +493,8 @@ class Learner(PrivateEstimator, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: all that ``predict`` needs, and the guarantee."""
-        check_is_fitted(self, "columns_")  # a part of another learner has no guarantee of its own
+        # A part of another learner has no guarantee of its own.
+        check_is_fitted(self, ["classes_", "target_range_"], all_or_any=any)
         return stored(self, self._stored_params())
 
     def _stored_params(self) -> dict[str, Any]:

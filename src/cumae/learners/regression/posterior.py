@@ -79,17 +79,20 @@ class NumberPosterior(Posterior):
         reach : float
             Where residuals were shortened.
         """
-        target, errors = self.target, self.errors
-        # What is left of errors once the model is known.
-        own = self.left * target.size(now)[:, None] * errors.middles
-        off = (target.mean(then) - target.mean(now))[:, None] - own
-        wide = reach * target.size(then)[:, None]
-        share = off / wide
-        inside = np.clip((1 - np.abs(share)) * 8 + 0.5, 0.0, 1.0)  # a soft edge, as rows have none
-        found = 0.5 * np.clip(share, -1.0, 1.0)
-        mean = found @ errors.shares
-        steep = -0.5 * ((inside / wide) @ errors.shares) * target.steepness(now)
-        return mean, steep, (found**2) @ errors.shares - mean**2
+        target = self.target
+        size, wide = self.left * target.size(now), reach * target.size(then)
+        gap = target.mean(then) - target.mean(now)
+        # A residual is the gap less an error; beyond these errors it is cut off.
+        low = self.errors.moments_below((gap - wide) / size)
+        high = self.errors.moments_below((gap + wide) / size)
+        within, inner, square = (b - a for a, b in zip(low, high, strict=True))
+        under = low[0]
+        over = 1 - under - within
+        mean = under - over + (gap * within - size * inner) / wide
+        spread = gap**2 * within - 2 * gap * size * inner + size**2 * square
+        whole = under + over + spread / wide**2
+        steep = -0.5 * within / wide * target.steepness(now)
+        return mean / 2, steep, np.maximum(whole - mean**2, 0.0) / 4
 
     def bend(self) -> Floats:
         now = self.chance[:, 0]

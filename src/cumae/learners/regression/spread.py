@@ -104,6 +104,27 @@ class Spread:
         """Return the spread of the numbers less their mean."""
         return Spread(self.edges - self.mean, self.shares)
 
+    def moments_below(self, cuts: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the share, the sum and the sum of squares of all numbers below each of some cuts.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cumae.learners.regression.spread import Spread
+        >>> even = Spread(np.array([0.0, 1.0, 3.0]), np.array([0.5, 0.5]))
+        >>> [part.round(3).tolist() for part in even.moments_below(np.array([0.5, 9.0]))]
+        [[0.25, 1.0], [0.062, 1.25], [0.021, 2.333]]
+        """
+        edges = self.edges
+        places = np.clip(np.searchsorted(edges, cuts, side="right") - 1, 0, len(self.shares) - 1)
+        ends, begun = np.clip(cuts, edges[0], edges[-1]), edges[places]
+        dense = self.shares / np.diff(edges)
+        found = []
+        for power in (1, 2, 3):
+            whole = np.append(0.0, np.cumsum(dense * np.diff(edges**power) / power))
+            found.append(whole[places] + dense[places] * (ends**power - begun**power) / power)
+        return found[0], found[1], found[2]
+
     @property
     def middles(self) -> Floats:
         """The middle of each bin."""
@@ -227,14 +248,15 @@ def corrected(expected: Spread, cuts: Floats, counts: Floats, noise: float) -> S
     found, error = counts / total, noise / total
     unit, middle = expected.unit, float(expected.quantile(np.array([0.5]))[0])
     below, under, spread = expected.below, np.cumsum(found)[:-1], _unsure(len(cuts), error)
-    best, chosen = -math.inf, expected
-    for wider in WIDER.tolist():
-        for moved in MOVED.tolist():
-            edges = middle + moved * unit + (expected.edges - middle) * wider
-            fit = -0.5 * float(((under - np.interp(cuts, edges, below)) ** 2 / spread).sum())
-            fit -= 0.5 * ((moved / USUAL_MOVED) ** 2 + (math.log(wider) / USUAL_WIDER) ** 2)
-            if fit > best:
-                best, chosen = fit, Spread(edges, expected.shares)
+    wider, moved = WIDER[:, None], MOVED[None, :]
+    # A cut of the moved and stretched spread is another cut of the expected one.
+    places = middle + (cuts - middle - moved[..., None] * unit) / wider[..., None]
+    off = under - np.interp(places, expected.edges, below)
+    fit = (off**2 / spread).sum(axis=2)
+    fit += (moved / USUAL_MOVED) ** 2 + (np.log(wider) / USUAL_WIDER) ** 2
+    row, column = np.unravel_index(int(fit.argmin()), fit.shape)
+    edges = middle + MOVED[column] * unit + (expected.edges - middle) * WIDER[row]
+    chosen = Spread(edges, expected.shares)
     return _towards(chosen, cuts, found, error**2, total)
 
 
