@@ -170,8 +170,8 @@ def fit(
     it pays, whether a model can tell rows apart, and whether all rows would get the same answer.
 
     Example: `cumae fit adult.csv --label income --classes '<=50K,>50K' --epsilon 1 --delta 1e-6
-    --schema schema.toml -o model.json`, `cumae fit adult.csv --label hours --range 1,99 --epsilon 1
-    --delta 1e-6 --schema schema.toml -o hours.json`, `cumae fit adult.csv --unlabelled queries.csv
+    --schema schema.toml -o model.json`, `cumae fit hours.csv --label hours --range 0,99 --epsilon 1
+    --delta 1e-6 --schema hours.toml -o hours.json`, `cumae fit adult.csv --unlabelled queries.csv
     --algorithm generic --label income --classes '<=50K,>50K' --epsilon 1 --delta 0 --schema
     schema.toml -o rules.json`
     """
