@@ -493,8 +493,7 @@ class Learner(PrivateEstimator, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: all that ``predict`` needs, and the guarantee."""
-        # A part of another learner has no guarantee of its own.
-        check_is_fitted(self, ["classes_", "target_range_"], all_or_any=any)
+        check_is_fitted(self, ["classes_", "target_range_"], all_or_any=any)  # parts pass, too
         return stored(self, self._stored_params())
 
     def _stored_params(self) -> dict[str, Any]:
