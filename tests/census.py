@@ -17,6 +17,7 @@ COLUMNS = ["age", "workclass", "education", "hours per week", "sex", "citizen", 
 LABEL, CLASSES = "income", "<=50K,>50K"
 WORK = ["Private", "State-gov", "Self-emp"]
 SCHOOL = ["HS-grad", "Some college, no degree", 'Doctorate ("PhD")']
+HOURS = ["age", "hours"]  # a number to predict
 SCHEMA = """\
 [columns]
 age = {low = 17, high = 90, step = 1}
@@ -75,6 +76,8 @@ def fill(folder: Path, count: int = 1_500) -> Path:
         "queries.csv": without_label(people(60, 3)),
         "test.csv": as_csv(people(400, 4)),
         "schema.toml": SCHEMA,
+        "hours.csv": as_csv([[age, str(int(age) // 2)] for age, *_ in people(300, 5)], HOURS),
+        "hours.toml": "[columns]\nage = {low = 17, high = 90}\n",
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder

@@ -19,6 +19,7 @@ from cumae.learners.kernel.learner import KernelLearner
 from cumae.learners.kernel.posterior import Posterior
 from cumae.learners.kernel.reference import MadeUp
 from cumae.learners.kernel.sums import Question
+from cumae.learners.regression.asking import NumberQuestion
 from cumae.predictors.everlasting import fitting
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.queries import QueryReader
@@ -170,6 +171,18 @@ def unbounded_residuals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weigh all residuals alike, and do not look at their length."""
     monkeypatch.setattr(sums, "weights", lambda chance: np.ones(len(chance)))
     monkeypatch.setattr(sums, "STEEP", _Endless(sums.STEEP))
+
+
+def numbers_are_not_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the residual of a number be as long as it is."""
+
+    def total(self: NumberQuestion, codes: Any, numbers: Any) -> Any:
+        scores, across = self.asked.ask(codes)
+        pointed = np.rint(across * np.float32(sums.room(across.shape[1], sums.LENGTH)))
+        residual = np.rint(self.residuals(scores[:, 0], numbers) * sums.STEEP)
+        return (pointed.T.astype(np.float64) @ residual).astype(np.int64)
+
+    monkeypatch.setattr(NumberQuestion, "total", total)
 
 
 def short_sums(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -518,6 +518,8 @@ NAMES = {
     ],
     "kernel features": ["kernel features"],
     "kernel model": ["kernel model"],
+    "number model": ["number model"],
+    "regression target": ["regression target"],
     "score counts": ["score counts"],
     "learner": [
         "AccuracyBoost",
@@ -530,7 +532,9 @@ NAMES = {
         "OneVsRest",
         "PrivateBooster",
         "PrivateKernelClassifier",
+        "PrivateKernelRegressor",
         "PrivateLearner",
+        "PrivateLinearRegression",
         "PrivateLogisticRegression",
         "PublicDataReduction",
         "SemiPrivateLearner",

@@ -35,7 +35,9 @@ from cumae.learners import (
     OneVsRest,
     PrivateBooster,
     PrivateKernelClassifier,
+    PrivateKernelRegressor,
     PrivateLearner,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PublicDataReduction,
     SemiPrivateLearner,
@@ -232,6 +234,14 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
         ),
         ALL,
     ),
+    "PrivateKernelRegressor, all kinds": (
+        PrivateKernelRegressor(1.0, 1e-6, (0, 1), n_waves=2, columns=KINDS),
+        ALL,
+    ),
+    "PrivateLinearRegression, all kinds": (
+        PrivateLinearRegression(1.0, 1e-6, (0, 1), columns=KINDS),
+        ALL,
+    ),
     "PublicDataReduction, foreign": (
         PublicDataReduction(Foreign(), GRID, n_public=5, n_private=120, one_in=2),
         rows(1),
@@ -243,6 +253,7 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
 @pytest.mark.claim("ITER")
 @pytest.mark.claim("REDUCE")
 @pytest.mark.claim("OVR")
+@pytest.mark.claim("REGRESS")
 @pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("case", CASES)
 def test_every_learner_keeps_the_laws(case: str, law: Any) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import NamedTuple
 
-from cumae.audit.attacks import batches, evaluation, everlasting, priors, releases, sums
+from cumae.audit.attacks import batches, evaluation, everlasting, numbers, priors, releases, sums
 from cumae.audit.attacks import learners as models
 from cumae.audit.attacks import mechanisms as parts
 from cumae.audit.attacks import predictors as attacks
@@ -43,6 +43,7 @@ SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
         name: (*releases.ATTACKS.get(name, ()), *sums.ATTACKS.get(name, ()), *builds)
         for name, builds in models.ATTACKS.items()
     },
+    **numbers.ATTACKS,
     **tables.ATTACKS,
     **evaluation.ATTACKS,
     **parts.ATTACKS,

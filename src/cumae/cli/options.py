@@ -40,6 +40,32 @@ Classes = Annotated[
         "the odds of the second: no,yes, say.",
     ),
 ]
+ClassesOrNone = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        metavar="A,B",
+        help="The labels that can occur; they are never read from the rows. Of two, `show` tells "
+        "the odds of the second: no,yes, say. For a number give --range.",
+    ),
+]
+NumberRange = Annotated[
+    str | None,
+    typer.Option(
+        "--range",
+        metavar="LOW,HIGH",
+        help="The label is a number, and this is its range, known without the rows; auto: it is "
+        "found privately, and paid for.",
+    ),
+]
+Link = Annotated[
+    str | None,
+    typer.Option(
+        "--link",
+        metavar="NAME",
+        help="Beside --range: log for counts, amounts and durations; identity if not given.",
+    ),
+]
 Epsilon = Annotated[
     float,
     typer.Option(

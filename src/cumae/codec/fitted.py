@@ -8,6 +8,8 @@ from cumae.codec.plain import FORMAT, TEXT_FORMATS, from_plain, to_plain
 from cumae.codec.registry import Part, by_dict, cannot_be_stored, class_named, name_of
 from cumae.errors import CumaeError, InvalidParameter
 
+FITTED = {"classes_", "target_range_"}  # of learners of classes, and of numbers
+
 
 def by_fitted(value: Any, name: str, part: Part) -> dict[str, Any]:
     """Write a learner inside of another one, by its own ``to_dict``; refuse one without a fit."""
@@ -71,7 +73,7 @@ def rebuilt(plain: dict[str, Any], form: str) -> Any:
             "this is no learner of cumae, or it is damaged; cumae.load takes any file that save, "
             "or `cumae fit`, wrote."
         ) from error
-    if "classes_" not in fitted or any(n[:1] == "_" or n[-1:] != "_" for n in fitted):
+    if not FITTED & set(fitted) or any(n[:1] == "_" or n[-1:] != "_" for n in fitted):
         raise InvalidParameter("this is no fitted learner; give what to_dict wrote.")
     for name, value in fitted.items():
         setattr(learner, name, value)

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
@@ -53,6 +53,11 @@ def check_model(model: Any, what: str = "estimator") -> Any:
     """
     if isinstance(model, ConceptClass):
         return model
+    if not isinstance(model, type) and hasattr(model, "get_params") and is_regressor(model):
+        raise InvalidParameter(
+            f"{what} is {type(model).__name__}, which predicts numbers, and predictors answer with "
+            "classes; publish a PrivateKernelRegressor in their place."
+        )
     if isinstance(model, type) or not hasattr(model, "get_params") or not is_classifier(model):
         kind = model.__name__ if isinstance(model, type) else type(model).__name__
         raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""Private learners: scikit-learn classifiers that may be published, with their guarantee."""
+"""Private learners: scikit-learn estimators that may be published, with their guarantee."""
 
 from cumae.codec import add_form, by_fitted, register
 from cumae.data import Columns
@@ -9,6 +9,8 @@ from cumae.learners.exponential import PrivateLearner
 from cumae.learners.generic import GenericLearner
 from cumae.learners.kernel_classifier import PrivateKernelClassifier
 from cumae.learners.logistic import PrivateLogisticRegression
+from cumae.learners.regression.kernel import PrivateKernelRegressor
+from cumae.learners.regression.linear import PrivateLinearRegression
 from cumae.learners.semi_private import SemiPrivateLearner
 from cumae.learners.wrappers.accuracy import AccuracyBoost
 from cumae.learners.wrappers.adapter import Adapter
@@ -31,7 +33,9 @@ __all__ = [
     "OneVsRest",
     "PrivateBooster",
     "PrivateKernelClassifier",
+    "PrivateKernelRegressor",
     "PrivateLearner",
+    "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PublicDataReduction",
     "SemiPrivateLearner",
@@ -52,7 +56,9 @@ register(
         "OneVsRest": OneVsRest,
         "PrivateBooster": PrivateBooster,
         "PrivateKernelClassifier": PrivateKernelClassifier,
+        "PrivateKernelRegressor": PrivateKernelRegressor,
         "PrivateLearner": PrivateLearner,
+        "PrivateLinearRegression": PrivateLinearRegression,
         "PrivateLogisticRegression": PrivateLogisticRegression,
         "PublicDataReduction": PublicDataReduction,
         "SemiPrivateLearner": SemiPrivateLearner,

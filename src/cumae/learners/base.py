@@ -6,7 +6,7 @@ import json
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -21,6 +21,7 @@ from cumae.claims import claim
 from cumae.codec import read_file, rebuilt, stored
 from cumae.data import (
     UNLABELLED,
+    Bounds,
     Columns,
     Declared,
     EncodedRows,
@@ -93,13 +94,13 @@ class LearningPlan(FitPlan[Steps]):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none.
+    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none, or with numbers.
 
     ``X`` is an array, or ``EncodedRows`` for learners that read pieces.
     """
 
     X: Any
-    y: Integers
+    y: NDArray[Any]
     public: NDArray[Any] | None = None
     public_y: Integers | None = None
 
@@ -303,11 +304,10 @@ class Learner(PrivateEstimator, ABC):
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)
-        self.columns_ = sizes.columns
+        self.take_over(sizes.columns)
         self.n_features_in_ = width
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self.classes_ = class_names(self.classes)
         try:
             found = self._learn(rows, plan, source)
         except BaseException:
@@ -315,6 +315,19 @@ class Learner(PrivateEstimator, ABC):
             raise
         restate(self, around.judge(guarantee if found is None else found))
         return self
+
+    def take_over(self, columns: Columns, ranges: Sequence[Bounds] = ()) -> None:
+        """Take the columns of a table that was read, and ranges of targets that were found.
+
+        Parameters
+        ----------
+        columns : Columns
+            How rows are read.
+        ranges : sequence of (low, high)
+            Ranges of targets; only learners of numbers have some.
+        """
+        del ranges
+        self.columns_, self.classes_ = columns, class_names(self.classes)
 
     @claim("REDUCE")
     def _decided(
@@ -484,7 +497,7 @@ class Learner(PrivateEstimator, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: all that ``predict`` needs, and the guarantee."""
-        check_is_fitted(self, "classes_")  # a part of another learner has no guarantee of its own
+        check_is_fitted(self, ["classes_", "target_range_"], all_or_any=any)  # parts pass, too
         return stored(self, self._stored_params())
 
     def _stored_params(self) -> dict[str, Any]:

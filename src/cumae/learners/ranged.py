@@ -37,6 +37,8 @@ class RangedSteps:
     ----------
     epsilon : float
         Pure epsilon of the ranges.
+    columns, targets : int
+        How many columns, and how many targets, have no range.
     learner : Learner
         A copy of the learner, with what is left of epsilon.
     plan : LearningPlan
@@ -44,6 +46,8 @@ class RangedSteps:
     """
 
     epsilon: float
+    columns: int
+    targets: int
     learner: Learner
     plan: LearningPlan[Any]
 
@@ -55,7 +59,11 @@ def needs_ranges(sizes: Sizes) -> bool:
 
 @claim("RANGES")
 def plan_with_ranges(
-    learner: Learner, sizes: Sizes, rows: Rows, plan: Callable[..., LearningPlan[Any]]
+    learner: Learner,
+    sizes: Sizes,
+    rows: Rows,
+    plan: Callable[..., LearningPlan[Any]],
+    targets: int = 0,
 ) -> LearningPlan[RangedSteps]:
     """Return a plan that finds ranges first; refuse if there are too few rows, or no delta.
 
@@ -67,15 +75,20 @@ def plan_with_ranges(
         As in ``Learner.decide``.
     plan : callable
         Returns the plan of a copy, given the copy, sizes and rows, if all ranges are known.
+    targets : int
+        1 if the labels are numbers without a range, which is found in the same way.
     """
     epsilon, delta = learner.epsilon, learner.delta
-    count = len(sizes.columns.open)
+    unknown = len(sizes.columns.open) if needs_ranges(sizes) else 0
+    count = unknown + targets
     _need_delta(sizes.columns, epsilon, delta)
     share = range_epsilon(epsilon, delta, count)
     ranges = Ranges(share, count)
     _need_rows(ranges, sizes, epsilon)
     # The plan of the learner is made before ranges are found.
-    closed = replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * count))
+    closed = sizes
+    if unknown:
+        closed = replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * unknown))
 
     def planned(left: float) -> tuple[Learner, LearningPlan[Any]]:
         copy = own_clone(learner).set_params(epsilon=left, budget=None, random_state=None)
@@ -89,7 +102,7 @@ def plan_with_ranges(
         inner,
         cost=ranges.cost + inner.cost,
         claims=tuple(dict.fromkeys(("RANGES", *inner.claims, "COMP", "QUANT"))),
-        steps=RangedSteps(share, copy, inner),
+        steps=RangedSteps(share, count - targets, targets, copy, inner),
         facts={"range_epsilon": share, "learner_epsilon": copy.epsilon, **inner.facts},
         work=(Effort("draws", sizes.cells, sizes.cells), *(inner.work or ())),
     )
@@ -216,10 +229,13 @@ def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
     if error <= MOST_OFF * sizes.labelled:
         return
     least = math.ceil(error / MOST_OFF) if epsilon > 0 else "no number"
+    names = [column.name for column in _open(sizes.columns)[:10]]
+    if ranges.n_columns > len(sizes.columns.open) or not names:
+        names.append("y (target_range)")
     raise InvalidData(
         f"{sizes.labelled} rows are too few to find the ranges of {ranges.n_columns} columns with "
         f"epsilon={epsilon!r}: {least} would do. Declare the lowest and the highest value of "
-        f"column {', '.join(column.name for column in _open(sizes.columns)[:10])}, from what is "
+        f"column {', '.join(names)}, from what is "
         "known without the rows, or give public rows (X_public)."
     )
 
@@ -248,11 +264,15 @@ def learn_with_ranges(
         Lets the copy learn, given the copy, rows, its plan and the source.
     """
     columns = learner.columns_
-    ranges = Ranges(steps.epsilon, len(columns.open), random_state=source)
-    unknown = np.concatenate([table[:, columns.open] for table in pieces(rows.X)])
-    found = columns.within(ranges.find(unknown))
+    ranges = Ranges(steps.epsilon, steps.columns + steps.targets, random_state=source)
+    places = columns.open if steps.columns else []
+    unknown = np.concatenate([table[:, places] for table in pieces(rows.X)])
+    if steps.targets:
+        unknown = np.column_stack([unknown, rows.y])
+    drawn = ranges.find(unknown)
+    found = columns.within(drawn[: steps.columns]) if steps.columns else columns
     copy = own_clone(steps.learner)
-    copy.columns_, copy.classes_ = found, learner.classes_
+    copy.take_over(found, drawn[steps.columns :])
     learn(copy, replace(rows, X=_filled(rows.X, found)), steps.plan, source)
     for name, value in vars(copy).items():
         if name.endswith("_"):

@@ -141,11 +141,14 @@ class Target:
         What is released, each with an equal share of the budget.
     n_classes : int of 1 or more
         Labels are 0 up to, but not including, this.
+    attacked : str
+        The class that releases them.
     """
 
     name: str
     sums: tuple[Sum, ...]
     n_classes: int = 1
+    attacked: str = "PrivateKernelClassifier"
 
     @cached_property
     def worst(self) -> tuple[Rows, Rows, float]:
@@ -195,7 +198,7 @@ class Target:
 
         claimed = Claimed(min(cost.epsilon(delta), epsilon), delta, cost.mu**2 / 2, mu * WHOLE)
         return Attack(
-            f"PrivateKernelClassifier, {self.name}",
+            f"{self.attacked}, {self.name}",
             partial(Summed, self.sums, scales.tolist()),
             play,
             claimed,

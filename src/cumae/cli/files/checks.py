@@ -117,11 +117,11 @@ class Inspection:
     ----------
     columns : Columns
         What is declared about the columns that are learnt from, by the names of the file.
-    labels : LabelColumn
+    labels : LabelColumn, or what looks at blocks as it does
         The columns of labels and of subgroups.
     """
 
-    def __init__(self, columns: Columns, *labels: LabelColumn) -> None:
+    def __init__(self, columns: Columns, *labels: Any) -> None:
         self.columns, self._labels = columns, labels
         # Of each column: the cells that fit, and those that are there.
         self._counts = np.zeros((len(columns.columns), 2), dtype=np.int64)

@@ -49,6 +49,8 @@ class Asking:
         Name of the column of answers.
     chances : bool
         Whether chances of classes are wanted.
+    coverage : float, or None
+        The share of numbers that intervals beside the answers are to hold.
     """
 
     fitted: Any
@@ -57,6 +59,7 @@ class Asking:
     usable: NDArray[np.bool_]
     column: str
     chances: bool
+    coverage: float | None = None
 
     @classmethod
     def of(
@@ -67,6 +70,7 @@ class Asking:
         *,
         column: str = "answer",
         chances: bool = False,
+        coverage: float | None = None,
         request: str | None = None,
     ) -> Asking:
         """Read queries, and refuse what all of them share: columns, and how many there are.
@@ -83,6 +87,8 @@ class Asking:
             Name of the column of answers.
         chances : bool
             Whether chances of classes are wanted.
+        coverage : float, or None
+            As above.
         request : str, or None
             A name under which an oracle gives the same answers again.
         """
@@ -90,6 +96,10 @@ class Asking:
         if chances and not hasattr(fitted, "predict_proba"):
             raise InvalidParameter(
                 f"a {type(fitted).__name__} gives no chances; leave out --chances."
+            )
+        if coverage is not None and not hasattr(fitted, "predict_interval"):
+            raise InvalidParameter(
+                f"a {type(fitted).__name__} predicts no number; leave out --interval."
             )
         say(f"Reading {title(path)} ...")
         columns = columns_of(fitted)
@@ -104,7 +114,7 @@ class Asking:
         if not protected:
             parts = [features.read(places, columns) for places in _batches(features.n_rows)]
             usable = np.concatenate([np.isfinite(part).all(axis=1) for part in parts])
-        asking = cls(fitted, table, features, usable, column, chances)
+        asking = cls(fitted, table, features, usable, column, chances, coverage)
         # One batch with a name may have been paid before; if it was not, the oracle refuses it.
         if request is None or asking.n_asked > BATCH:
             asking.need_enough()
@@ -141,7 +151,7 @@ class Asking:
         request : str, or None
             A name under which an oracle gives the same answers again.
         """
-        began, width = self._phase, 1 + self.chances * len(self.fitted.classes_)
+        began, width = self._phase, len(self.titles())
         found: list[list[Any]] = [[None] * self.features.n_rows for _ in range(width)]
         places = np.flatnonzero(self.usable)
         with Progress("answering", self.n_asked) as bar:
@@ -170,6 +180,8 @@ class Asking:
             if self.chances:
                 proba: Any = self.fitted
                 found += proba.predict_proba(rows).T.tolist()
+            if self.coverage is not None:
+                found += self.fitted.predict_interval(rows, self.coverage).T.tolist()
             return found
         more = {} if request is None else {"request_id": (request, int(places[0]))}
         # As a frame: a repeated request is known by its cells.
@@ -189,7 +201,8 @@ class Asking:
     def titles(self) -> list[str]:
         """Names of the columns that are added."""
         classes = self.fitted.classes_.tolist() if self.chances else []
-        return [self.column, *(f"chance of {one}" for one in classes)]
+        ends = [] if self.coverage is None else [f"{self.column} low", f"{self.column} high"]
+        return [self.column, *(f"chance of {one}" for one in classes), *ends]
 
     def write(self, stream: IO[bytes], path: str, found: Sequence[Sequence[Any]]) -> None:
         """Write the queries with their answers.
@@ -224,6 +237,8 @@ class Asking:
 
     def _kind(self) -> Any:
         """Return the type of answers in Arrow."""
+        if not hasattr(self.fitted, "classes_"):
+            return pa.float64()
         classes = self.fitted.classes_.tolist()
         for kind, found in ((bool, pa.bool_()), (int, pa.int64())):
             if all(type(one) is kind for one in classes):

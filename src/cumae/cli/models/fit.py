@@ -16,6 +16,7 @@ from cumae.cli.models.algorithms import (
     has_public,
 )
 from cumae.cli.models.goals import Aim, AnswerThreshold, ClassShares, Costs, Goal
+from cumae.cli.models.numbers.fitting import need_one, refuse_classes, regressor
 from cumae.cli.models.routes import (
     ORACLE_ENDS,
     RouteName,
@@ -30,7 +31,7 @@ from cumae.cli.models.routes import (
 )
 from cumae.cli.options import (
     AsJson,
-    Classes,
+    ClassesOrNone,
     DataFile,
     Delta,
     DryRun,
@@ -40,6 +41,8 @@ from cumae.cli.options import (
     Full,
     Keys,
     Label,
+    Link,
+    NumberRange,
     Public,
     Schema,
     Separator,
@@ -77,8 +80,9 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         autocompletion=complete_model,
-        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, "
-        "ridge; or thresholds, intervals, points for a single column, or for ordered ones.",
+        help="publish: kernel, logistic, curves, booster; of a number: kernel, linear; release and "
+        "everlasting: tree, ridge; or thresholds, intervals, points for a single column, or for "
+        "ordered ones.",
     ),
 ]
 MaxQueries = Annotated[
@@ -124,10 +128,12 @@ MAX_QUERIES = 1_000
 def fit(
     data: DataFile,
     label: Label,
-    classes: Classes,
     epsilon: Epsilon,
     delta: Delta,
     out: OutFile,
+    classes: ClassesOrNone = None,
+    number_range: NumberRange = None,
+    link: Link = None,
     route: RouteOption = RouteName.AUTO,
     model: ModelName = None,
     max_queries: MaxQueries = None,
@@ -164,23 +170,26 @@ def fit(
     it pays, whether a model can tell rows apart, and whether all rows would get the same answer.
 
     Example: `cumae fit adult.csv --label income --classes '<=50K,>50K' --epsilon 1 --delta 1e-6
-    --schema schema.toml -o model.json`, `cumae fit adult.csv --unlabelled queries.csv --algorithm
-    generic --label income --classes '<=50K,>50K' --epsilon 1 --delta 0 --schema schema.toml -o
-    rules.json`
+    --schema schema.toml -o model.json`, `cumae fit hours.csv --label hours --range 0,99 --epsilon 1
+    --delta 1e-6 --schema hours.toml -o hours.json`, `cumae fit adult.csv --unlabelled queries.csv
+    --algorithm generic --label income --classes '<=50K,>50K' --epsilon 1 --delta 0 --schema
+    schema.toml -o rules.json`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
+    need_one(classes, number_range, link)
     named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
     aims = (goal, costs, threshold, class_shares)
-    if named is None:
+    if number_range is not None:
+        refuse_classes(named, route, max_queries, aims)
+    elif named is None:
         route = route_for(route, model, max_queries, out)
-        oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
     else:
-        oracle = named.oracle
         _refuse_beside(route, model, *aims)
+    oracle = number_range is None and _is_oracle(named, route, out)
     _check_names(out, keys, oracle=oracle)
     need_files(data, schema, public, unlabelled)
     started = time.monotonic()
@@ -192,14 +201,19 @@ def fit(
 
         form = CsvForm(encoding, separator)
         table = read_private(data, label, classes, schema, public, form, unlabelled)
-        aim = Aim.read(*aims, classes)  # after rows that may be refused: it takes seconds to load
-        situation = situation_of(table, epsilon, delta, max_queries, aim)
-        if named is None:
-            if route is RouteName.AUTO:
-                _refuse_ordered(table)
-            estimator, advice = _estimator(route, model, situation, aim, out)
+        estimator: Any
+        advice: Advice | None = None
+        if number_range is not None:
+            _refuse_ordered(table)
+            shared = {"epsilon": epsilon, "delta": delta, "columns": table.declared}
+            estimator = regressor(model, number_range, link, **shared)
         else:
-            estimator, advice = named.build(table, situation), None
+            # After rows that may be refused: it takes seconds to load.
+            aim = Aim.read(*aims, classes or "")
+            situation = situation_of(table, epsilon, delta, max_queries, aim)
+            if route is RouteName.AUTO and named is None:
+                _refuse_ordered(table)
+            estimator, advice = _chosen(named, table, route, model, situation, aim, out)
         if oracle and table.public is not None:
             say("Public rows are of no use for this route, and are left alone.")
         if dry_run:
@@ -211,6 +225,41 @@ def fit(
         else:
             output.write(_as_bytes(estimator))
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
+
+
+def _is_oracle(named: NamedAlgorithm | None, route: RouteName, out: str) -> bool:
+    if named is not None:
+        return named.oracle
+    return names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+
+
+def _chosen(
+    named: NamedAlgorithm | None,
+    table: PrivateTable,
+    route: RouteName,
+    model: str | None,
+    situation: Situation,
+    aim: Aim,
+    out: str,
+) -> tuple[Any, Advice | None]:
+    """Return what will be fitted to classes, and what is forecast.
+
+    Parameters
+    ----------
+    named : NamedAlgorithm, or None
+        An algorithm that was asked for by its name.
+    table : PrivateTable
+        The rows.
+    route, model : RouteName and str, or None
+        What was asked for otherwise.
+    situation, aim : Situation and Aim
+        The public facts.
+    out : str
+        Where the result goes.
+    """
+    if named is not None:
+        return named.build(table, situation), None
+    return _estimator(route, model, situation, aim, out)
 
 
 def _refuse_ordered(table: PrivateTable) -> None:

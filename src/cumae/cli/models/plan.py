@@ -16,6 +16,8 @@ from cumae.cli.options import (
     Encoding,
     Epsilon,
     Force,
+    Link,
+    NumberRange,
     Public,
     Schema,
     Separator,
@@ -98,6 +100,8 @@ def plan(
     columns: ColumnCount = None,
     label: LabelOrNone = None,
     classes: Classes = "0,1",
+    number_range: NumberRange = None,
+    link: Link = None,
     max_queries: Queries = None,
     goal: Goal = None,
     costs: Costs = None,
@@ -120,7 +124,8 @@ def plan(
     what cannot run is listed with the reason, and with the rows or the epsilon that it would need.
 
     For a rare outcome declare --class-shares, and --goal ranking or --costs: forecasts then come
-    from made-up tables with such shares, and it says where no route can tell rows apart.
+    from made-up tables with such shares, and it says where no route can tell rows apart. With
+    --range the label is a number: its learners are tried on made-up rows.
 
     Example: `cumae plan adult.csv --label income --schema schema.toml --epsilon 1 --delta 1e-6`
     """
@@ -137,6 +142,10 @@ def plan(
         raise typer.BadParameter("give DATA, or --rows with the number of private rows.")
     if simulate and None in (public, label):
         raise typer.BadParameter("--simulate needs --public, with labels, and --label.")
+    if number_range is not None:
+        read = (data, rows, columns, label, schema, public, CsvForm(encoding, separator))
+        _plan_number(read, number_range, link, epsilon, delta, as_json=as_json)
+        return
     with told():
         names = classes_of(classes)
         aim = Aim.read(goal, costs, threshold, class_shares, classes)
@@ -161,6 +170,33 @@ def plan(
         if plot is not None:
             draw_to(plot, advice.plot, force=force)
     _print(advice, why=why, as_json=as_json)
+
+
+def _plan_number(
+    read: tuple[Any, ...],
+    number_range: str,
+    link: str | None,
+    epsilon: float,
+    delta: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Tell what learners of a number would do.
+
+    Parameters
+    ----------
+    read : tuple
+        What ``_Task.read`` takes.
+    number_range, link, epsilon, delta, as_json : object
+        As in the command.
+    """
+    from cumae.cli.files.messages import told  # noqa: PLC0415
+    from cumae.cli.files.numbers import range_of  # noqa: PLC0415
+    from cumae.cli.models.numbers.fitting import print_forecasts  # noqa: PLC0415
+
+    with told():
+        given = {"epsilon": epsilon, "delta": delta, "target_range": range_of(number_range)}
+        print_forecasts(_Task.read(*read), as_json=as_json, link=link or "identity", **given)
 
 
 def _print(advice: Advice, *, why: bool, as_json: bool) -> None:

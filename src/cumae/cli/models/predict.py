@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cumae.cli.options import AsJson, DryRun, Encoding, FittedPath, Force, Keys, Separator
+from cumae.cli.options import (
+    AsJson,
+    DryRun,
+    Encoding,
+    FittedPath,
+    Force,
+    Keys,
+    Separator,
+    checked,
+)
 
 QueriesFile = Annotated[
     str,
@@ -32,6 +41,16 @@ AnswerColumn = Annotated[
 Chances = Annotated[
     bool, typer.Option("--chances", help="Also write the chance of each class; models only.")
 ]
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        "--interval",
+        metavar="SHARE",
+        callback=checked(lambda value: 0 < value < 1, "above 0 and below 1"),
+        help="Also write intervals that hold such a share of the numbers, 0.9 say; models of a "
+        "number only.",
+    ),
+]
 Request = Annotated[
     str | None,
     typer.Option(
@@ -50,6 +69,7 @@ def predict(
     out: OutFile = "-",
     column: AnswerColumn = "answer",
     chances: Chances = False,
+    interval: Interval = None,
     request: Request = None,
     keys: Keys = None,
     encoding: Encoding = None,
@@ -88,7 +108,8 @@ def predict(
         Output(out, force=force, private=True) as output,
         opened_fitted(fitted, keys) as one,
     ):
-        asking = Asking.of(one, queries, form, column=column, chances=chances, request=request)
+        wanted: dict[str, Any] = {"column": column, "chances": chances, "coverage": interval}
+        asking = Asking.of(one, queries, form, **wanted, request=request)
         found = None
         if not isinstance(one, Learner):  # what was answered is paid, and must not be lost
             with output.rehearsal() as stream:

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
 from cumae.cli.files.checks import Inspection, LabelColumn, checked_rows, classes_of
 from cumae.cli.files.csv_text import CsvForm
 from cumae.cli.files.drafts import draft
 from cumae.cli.files.guesses import guesses
 from cumae.cli.files.messages import say
+from cumae.cli.files.numbers import NumberColumn
 from cumae.cli.files.schemas import SchemaFile, parse_schema, read_schema
 from cumae.cli.files.source import refuse_private_as_public, refuse_twice, title
 from cumae.cli.files.tables import Look, TableFile, TableHead, TextRows, read_table_file
@@ -32,12 +32,12 @@ class PrivateTable:
         The file as it was read.
     rows : RowSource
         The columns that are learnt from.
-    places : array of int
-        The place of each row's label among the classes.
+    places : array
+        The place of each row's label among the classes, or its number.
     columns : Columns
         What was declared about the columns.
     classes : list
-        The declared classes.
+        The declared classes; none if labels are numbers.
     public : RowSource, or None
         Public rows with the same columns.
     n_unlabelled : int
@@ -46,7 +46,7 @@ class PrivateTable:
 
     file: TableFile
     rows: RowSource
-    places: Integers
+    places: NDArray[Any]
     columns: Columns
     classes: list[Any]
     public: RowSource | None = None
@@ -54,7 +54,9 @@ class PrivateTable:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The label of each row, and -1 for rows without one."""
+        """The label of each row, and -1 for rows without one; or its number."""
+        if not self.classes:
+            return self.places
         known = np.asarray(class_names(self.classes)[self.places])
         if not self.n_unlabelled:
             return known
@@ -90,7 +92,7 @@ class PrivateTable:
 def read_private(
     data: str,
     label: str,
-    classes: str,
+    classes: str | None,
     schema: str | None,
     public: str | None,
     form: CsvForm,
@@ -100,8 +102,10 @@ def read_private(
 
     Parameters
     ----------
-    data, label, classes : str
-        The file, its column of labels, and the classes as they were given.
+    data, label : str
+        The file, and its column of labels.
+    classes : str, or None
+        The classes as they were given; None for labels that are numbers.
     schema, public : str, or None
         The files of declarations and of public rows.
     form : CsvForm
@@ -119,7 +123,7 @@ def read_private(
     refuse_private_as_public(data, public)
     refuse_private_as_public(unlabelled, public)
     refuse_twice(data, unlabelled)
-    wanted = classes_of(classes)
+    wanted = [] if classes is None else classes_of(classes)
     declared = None if schema is None else read_schema(schema)
     form = form if declared is None else declared.form(form)
     shown = None if public is None else read_table_file(public, form)
@@ -170,7 +174,9 @@ class _Watch:
         self._declared, self._public = declared, public
 
     def __call__(self, head: TableHead) -> Look:
-        self.labels = LabelColumn(head, *self._given)
+        label, classes = self._given
+        self.labels: Any = LabelColumn(head, label, classes) if classes else None
+        self.labels = self.labels or NumberColumn(head, label)
         declared = self._declared or drafted(head, self._given[0], self._public)
         self.columns = declared.columns_for(head, self._given[0])
         self.inspection = Inspection(self.columns, self.labels)

@@ -125,6 +125,7 @@ def score(
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - takes a while to load
     from cumae.cli.files.messages import told  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
+    from cumae.cli.models.numbers.judging import is_of_numbers, score_numbers  # noqa: PLC0415
 
     if exact == (epsilon is not None):
         raise typer.BadParameter("give --epsilon for private rows, or --exact for public ones.")
@@ -141,6 +142,10 @@ def score(
         _picture(plot, force=force) as write,
         _fitted(model, keys, spend_answers and exact) as one,
     ):
+        if is_of_numbers(one):
+            how = {"exact": exact, "dry_run": dry_run, "as_json": as_json}
+            score_numbers(one, data, label, form, **how)
+            return
         given = _checked(one, data, label, form, (group, group_names), public)
         facts: dict[str, Any] = {"rows": len(given["y"]), "private": not exact, "dry_run": dry_run}
         facts |= {"epsilon": epsilon, "delta": delta}

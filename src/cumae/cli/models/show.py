@@ -56,7 +56,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(_facts(model), indent=1))
         return
-    typer.echo(f"{type(model).__name__} in {fitted}; classes {_listed(model.classes_)}\n")
+    typer.echo(f"{type(model).__name__} in {fitted}; {_predicted(model)}\n")
     typer.echo(promise_lines(model.guarantee_, full=full))
     typer.echo(paragraph(_cost(model)))
     for line in _answers(model):
@@ -66,6 +66,13 @@ def show(
         typer.echo(paragraph(line, hanging="      "))
     for line in _curves(model):
         typer.echo(line)
+
+
+def _predicted(model: Any) -> str:
+    """Return what a model predicts."""
+    if hasattr(model, "classes_"):
+        return f"classes {_listed(model.classes_)}"
+    return "a number from {:g} to {:g}".format(*model.target_range_)
 
 
 def _listed(values: Any) -> str:
@@ -158,7 +165,7 @@ def _draw(model: Any, plot: str, *, force: bool) -> None:
 def _facts(model: Any) -> dict[str, Any]:
     return {
         "kind": type(model).__name__,
-        "classes": model.classes_.tolist(),
+        **_predicts(model),
         "columns": [column.to_dict() for column in model.columns_.columns],
         "guarantee": model.guarantee_.to_dict(),
         "asked": {"epsilon": model.epsilon, "delta": model.delta},
@@ -177,6 +184,18 @@ def _facts(model: Any) -> dict[str, Any]:
             for one in _effects(model)
         ],
     }
+
+
+def _predicts(model: Any) -> dict[str, Any]:
+    """Return what a model predicts, for programs."""
+    if hasattr(model, "classes_"):
+        return {"classes": model.classes_.tolist()}
+    found: dict[str, Any] = {"range": list(model.target_range_), "link": model.link}
+    if hasattr(model, "coef_"):
+        found["intercept"] = [model.intercept_, model.intercept_error_]
+        slopes = zip(model.coef_.tolist(), model.standard_errors_.tolist(), strict=True)
+        found["slopes"] = dict(zip(model.names_, map(list, slopes), strict=True))
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -73,7 +73,7 @@ class NoisySum:
 
 
 @dataclass
-class _View:
+class View:
     """One belief about how coefficients are spread.
 
     Parameters
@@ -147,13 +147,13 @@ class Posterior:
     releases: list[NoisySum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.views = [_View(one, None) for one in self.starts]
+        self.views = [View(one, None) for one in self.starts]
         self.trust = np.log(self.beliefs / self.beliefs.sum())
         self.groups_of_all = np.tile(self.groups, self.scores)
         self.lines = int(np.count_nonzero(self.groups == 1))
         if self.owners is not None:
             owners = np.tile(self.owners, self.scores)
-            self.views += [_View(one, Relevance(owners)) for one in self.starts]
+            self.views += [View(one, Relevance(owners)) for one in self.starts]
             self.trust = np.tile(self.trust - math.log(2), 2)
         self.shares = np.exp(self.trust)
         self.first = np.zeros((len(self.groups), self.scores))
@@ -175,6 +175,11 @@ class Posterior:
         """Chances of the reference rows by the mean."""
         return chances(self.reference @ self.mean)
 
+    def bend(self) -> Floats:
+        """Return by how much the residual of each reference row follows its scores."""
+        chance = self.chance
+        return np.asarray(weights(chance) * (chance * (1 - chance)).mean(axis=1))
+
     def design(self, noise: float) -> Floats:
         """Return the directions to measure next: those about which much is unknown.
 
@@ -185,8 +190,7 @@ class Posterior:
         noise : float
             Variance of the noise of the next release.
         """
-        chance, n, size = self.chance, self.rows, len(self.groups)
-        bend = weights(chance) * (chance * (1 - chance)).mean(axis=1)
+        n, size, bend = self.rows, len(self.groups), self.bend()
         bent = self.reference * np.sqrt(bend / len(self.reference))[:, None]
         most = most_directions(self.scores, 0 if self.releases else self.lines)
         if size > len(bent):  # what differs between the reference rows is all that is looked at
@@ -261,7 +265,7 @@ class Posterior:
             self.views = [self.views[place] for place in kept]
             self.trust, self.shares = self.trust[kept], shares
 
-    def _solve(self, solver: Solver, view: _View) -> _Belief:
+    def _solve(self, solver: Solver, view: View) -> _Belief:
         """Move the variances of a view to what the releases show, and return what it believes."""
         if view.relevance is None:
             for _ in range(UPDATES):
@@ -311,12 +315,12 @@ class Posterior:
         value = (release.value - told).T.ravel() + flat @ (self.mean - self.first).T.ravel()
         return flat, value, whole
 
-    def _update_variances(self, view: _View, squares: Floats, known: Floats) -> None:
+    def _update_variances(self, view: View, squares: Floats, known: Floats) -> None:
         """Move the variance of each group to what its coefficients show; not of the constant.
 
         Parameters
         ----------
-        view : _View
+        view : View
             Whose variances.
         squares, known : array of float
             The sum of the squared coefficients of each group, and how many of them the releases

@@ -47,7 +47,11 @@ def as_text(value: Any) -> str:
 
 
 def draw(
-    effects: list[Effect], classes: NDArray[Any], axes: Any = None, titles: list[str] | None = None
+    effects: list[Effect],
+    classes: NDArray[Any],
+    axes: Any = None,
+    titles: list[str] | None = None,
+    of: str | None = None,
 ) -> Figure:
     """Draw effects, each in axes of its own, and return the figure.
 
@@ -65,11 +69,14 @@ def draw(
         Where to draw; None for a new figure.
     titles : list of str, or None
         A title for each effect; None for the names of its columns.
+    of : str, or None
+        What effects are added to; None for log odds, or scores of classes.
     """
     with needing(*PLOT):
         from matplotlib import pyplot as plt  # noqa: PLC0415
     told = titles or [" and ".join(effect.columns) for effect in effects]
     shown = f"log odds of {classes[1]}" if len(classes) == 2 else "score of a class"
+    shown = shown if of is None else of
     if axes is None:
         down = max(1, math.ceil(len(effects) / ACROSS))
         across = max(1, min(ACROSS, len(effects)))

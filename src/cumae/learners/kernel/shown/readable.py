@@ -28,7 +28,7 @@ CURVES_DRAWN, PAIRS_DRAWN = 6, 3
 class Readable:
     """A fitted model whose effects can be looked at, from the released numbers alone."""
 
-    model_: KernelModel | None
+    model_: Any
     columns_: Columns
     classes_: NDArray[Any]
 
@@ -84,26 +84,36 @@ class Readable:
         """
         effects = self.effects_
         chosen = _strongest(effects) if columns is None else _chosen(effects, columns)
-        return draw(chosen, self.classes_, axes, [self._title(effect) for effect in chosen])
+        titles = [self._title(effect) for effect in chosen]
+        return draw(chosen, self._drawn_classes(), axes, titles, self._drawn_as())
+
+    def _drawn_classes(self) -> NDArray[Any]:
+        return self.classes_
+
+    def _drawn_as(self) -> str | None:
+        """Return what effects are added to; None for log odds and scores."""
+        return None
 
     def __str__(self) -> str:
         if not hasattr(self, "model_"):
             return repr(self)
-        constant, spread = constant_of(self.published(), self.columns_)
-        middle = [_sure(*pair) for pair in zip(constant, spread, strict=True)]
-        if len(middle) == 1:
-            head = f"log odds of {self.classes_[1]}: {middle[0]}"
-        else:
-            named = (f"{c} {m}" for c, m in zip(self.classes_, middle, strict=True))
-            head = f"scores: {', '.join(named)}"
         effects = self.effects_
-        lines = [f"{head} on average (+/-: two standard deviations); to this add"]
+        lines = [f"{self._heading()} on average (+/-: two standard deviations); to this add"]
         lines += [
             f"  {self._title(effect)}: {self._line(effect)}" for effect in effects[:MOST_LINES]
         ]
         if len(effects) > MOST_LINES:
             lines.append(f"  and {len(effects) - MOST_LINES} weaker effects: see effects_")
         return "\n".join(lines)
+
+    def _heading(self) -> str:
+        """Return what effects are added to, with its constant."""
+        constant, spread = constant_of(self.published(), self.columns_)
+        middle = [_sure(*pair) for pair in zip(constant, spread, strict=True)]
+        if len(middle) == 1:
+            return f"log odds of {self.classes_[1]}: {middle[0]}"
+        named = (f"{c} {m}" for c, m in zip(self.classes_, middle, strict=True))
+        return f"scores: {', '.join(named)}"
 
     def _title(self, effect: Effect) -> str:
         if self.columns_.original_names is not None:

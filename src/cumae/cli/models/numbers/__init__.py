@@ -1,0 +1,1 @@
+"""Commands on a number in the place of classes: what ``fit``, ``score`` and ``plan`` do then."""
