@@ -22,7 +22,7 @@ from cumae.data import Columns
 from cumae.errors import InvalidParameter, MissingPackage
 from cumae.learners import Learner
 from cumae.learners.kernel.features import KernelFeatures
-from cumae.learners.kernel.linear import Spread
+from cumae.learners.kernel.linear import Covariance
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import Posterior
 from cumae.learners.kernel.shown.effects import (
@@ -287,7 +287,9 @@ def test_a_stored_model_is_as_sure_as_the_posterior(monkeypatch: pytest.MonkeyPa
 
     apart = np.zeros(size)
     apart[1] = 3.0
-    posterior.spread = Spread.mixture(np.array([0.5, 0.5]), [posterior.spread] * 2, [apart, -apart])
+    posterior.spread = Covariance.mixture(
+        np.array([0.5, 0.5]), [posterior.spread] * 2, [apart, -apart]
+    )
     again = KernelModel.of(model.published().features, posterior)
     assert again.variance(np.eye(size))[1, 0] == pytest.approx(stored[1] + 9, rel=0.01)
 

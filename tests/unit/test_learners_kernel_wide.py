@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from cumae.arrays import Floats
 from cumae.learners.kernel import linear
-from cumae.learners.kernel.linear import Solver, Spread, largest, likely_correlations
+from cumae.learners.kernel.linear import Covariance, Solver, largest, likely_correlations
 from cumae.learners.kernel.relevance import Relevance, doubts
 
 GROUPS = np.repeat([0, 1, 2], [1, 40, 80])
@@ -77,9 +77,9 @@ def test_doubts_keep_the_variance_of_a_direction_on_the_mean() -> None:
 def test_products_stand_for_a_covariance() -> None:
     coins = np.random.default_rng(6)
     prior, rows = coins.uniform(1, 2, 12), coins.normal(0, 0.2, (5, 12))
-    parts = [Spread(prior, rows, np.ones(5)), Spread.whole(prior, np.diag(prior / 2))]
+    parts = [Covariance(prior, rows, np.ones(5)), Covariance.whole(prior, np.diag(prior / 2))]
     apart = [coins.normal(0, 1, 12) for _ in range(2)]
-    mixed = Spread.mixture(np.array([0.25, 0.75]), parts, apart)
+    mixed = Covariance.mixture(np.array([0.25, 0.75]), parts, apart)
     dense = 0.25 * (np.diag(prior) - rows.T @ rows) + 0.75 * np.diag(prior / 2)
     dense += 0.25 * np.outer(apart[0], apart[0]) + 0.75 * np.outer(apart[1], apart[1])
     assert mixed.dense() == pytest.approx(dense)

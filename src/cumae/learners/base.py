@@ -229,15 +229,14 @@ class Learner(PrivateEstimator, ABC):
 
     @np.errstate(all="ignore")
     def _foreseen(self, *counts: int) -> Outlook:
-        """Decide as ``fit`` does before it pays; refuse what it refuses."""
+        """Decide as ``fit`` does before it pays, in the same time; refuse what it refuses."""
         check_parameters(self, self.parameter_table)
         sizes, rows = self._stand_in(*check_table_counts(*counts))
         began = time.process_time()
         plan, guarantee = self._decided(sizes, rows, self._source())
-        spent = time.process_time() - began  # a fit decides in the same way
+        effort = total_effort(plan.work, time.process_time() - began)
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.limits()[1], what=type(self).__name__)
-        effort = total_effort(plan.work, spent)
         return Outlook.of(type(self).__name__, plan.shown(guarantee), plan.facts, effort)
 
     def _stand_in(
@@ -342,11 +341,9 @@ class Learner(PrivateEstimator, ABC):
 
     def _warn_of_few_rows(self, sizes: Sizes, epsilon: float) -> None:
         """Warn, by public numbers, if noise is going to drown what the rows say."""
-        if epsilon == 0 or is_quiet():
-            return
-        needed = ENOUGH_ROWS * math.sqrt(sizes.features) / epsilon
-        count = sizes.labelled + sizes.unlabelled
-        if count < needed:
+        silent = epsilon == 0 or is_quiet()
+        needed = 0.0 if silent else ENOUGH_ROWS * math.sqrt(sizes.features) / epsilon
+        if (count := sizes.labelled + sizes.unlabelled) < needed:
             enough = f"{math.ceil(needed)} rows would do, or" if needed < MOST_ROWS else "Give"
             warn(
                 f"{count} rows with {sizes.features} columns of numbers are few for "

@@ -25,7 +25,7 @@ PASSES = 4  # that look for the largest directions
 
 
 @dataclass(frozen=True)
-class Spread:
+class Covariance:
     """A covariance: what was known before, plus a matrix or some products.
 
     Parameters
@@ -46,12 +46,12 @@ class Spread:
     more: Floats | None = None
 
     @classmethod
-    def of(cls, prior: Floats) -> Spread:
+    def of(cls, prior: Floats) -> Covariance:
         """Return what is unknown before anything is measured."""
         return cls(prior, np.zeros((0, len(prior))), np.zeros(0))
 
     @classmethod
-    def whole(cls, prior: Floats, covariance: Floats) -> Spread:
+    def whole(cls, prior: Floats, covariance: Floats) -> Covariance:
         """Return a covariance that is known as a matrix.
 
         Parameters
@@ -65,14 +65,14 @@ class Spread:
         return replace(nothing, more=covariance - np.diag(prior))
 
     @classmethod
-    def mixture(cls, shares: Floats, parts: list[Spread], apart: list[Floats]) -> Spread:
+    def mixture(cls, shares: Floats, parts: list[Covariance], apart: list[Floats]) -> Covariance:
         """Return the covariance of several beliefs, which may be apart.
 
         Parameters
         ----------
         shares : array of float
             How much each is believed.
-        parts : list of Spread
+        parts : list of Covariance
             Their covariances.
         apart : list of array
             How far each is from the mean of all.
@@ -278,11 +278,11 @@ class Solved:
             return np.asarray(np.einsum("ij,ij->j", self.half, self.half) / self.prior)
         return np.asarray(1 - np.diag(self.inverse) / self.prior)
 
-    def spread(self) -> Spread:
+    def spread(self) -> Covariance:
         """Return the covariance."""
         if self.inverse is None:
-            return Spread(self.prior, self.half, np.ones(len(self.half)))
-        return Spread.whole(self.prior, self.inverse)
+            return Covariance(self.prior, self.half, np.ones(len(self.half)))
+        return Covariance.whole(self.prior, self.inverse)
 
     def blocks(self, places: Integers, scale: Floats) -> tuple[Floats, Floats]:
         """Return what is known about blocks of coefficients, if all else stays as it is.

@@ -11,7 +11,7 @@ import numpy as np
 from cumae.arrays import Floats
 from cumae.codec import register_kind
 from cumae.learners.kernel.features import KernelFeatures
-from cumae.learners.kernel.linear import Spread
+from cumae.learners.kernel.linear import Covariance
 from cumae.learners.kernel.posterior import Posterior
 from cumae.learners.kernel.scoring import WholeScores
 
@@ -62,7 +62,7 @@ class KernelModel:
             both = common.mean(axis=0)
             own = [blocks[k, :, k] - common[k] - common[k].T + both for k in range(scores)]
             mean, prior = mean - mean.mean(axis=1, keepdims=True), prior * (1 - 1 / scores)
-            changes = [Spread.whole(prior, one).axes(AXES) for one in own]
+            changes = [Covariance.whole(prior, one).axes(AXES) for one in own]
         learnt, signs = (np.stack(part) for part in zip(*changes, strict=True))
         return cls(
             features,

@@ -18,7 +18,7 @@ from scipy.special import expit, softmax
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.learners.kernel.linear import Solver, Spread, by_group, largest, root_of
+from cumae.learners.kernel.linear import Covariance, Solver, by_group, largest, root_of
 from cumae.learners.kernel.relevance import Relevance, doubts
 from cumae.learners.kernel.sums import chances, weights
 
@@ -102,7 +102,7 @@ class _Belief:
 
     mean: Floats
     told: float
-    spread: Callable[[], Spread]
+    spread: Callable[[], Covariance]
 
 
 @dataclass
@@ -161,7 +161,7 @@ class Posterior:
             self.first[0] = self.constant
         self.mean = self.first.copy()
         priors = np.stack([view.prior(self.groups_of_all) for view in self.views])
-        self.spread = Spread.of(self.shares @ priors)
+        self.spread = Covariance.of(self.shares @ priors)
         # Means of the products of features, from which the lengths of directions follow.
         self.squares = self.reference.T @ self.reference / len(self.reference)
 
@@ -260,7 +260,7 @@ class Posterior:
         kept = np.flatnonzero(self.shares > HARDLY)
         shares = self.shares[kept] / self.shares[kept].sum()
         spreads = [found[place].spread() for place in kept]
-        self.spread = Spread.mixture(shares, spreads, [found[one].mean - whole for one in kept])
+        self.spread = Covariance.mixture(shares, spreads, [found[one].mean - whole for one in kept])
         if len(self.releases) > 1:  # what is hardly believed any more takes no more time
             self.views = [self.views[place] for place in kept]
             self.trust, self.shares = self.trust[kept], shares

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from cumae.arrays import Floats, Integers
-from cumae.learners.kernel.linear import Solved, Spread
+from cumae.learners.kernel.linear import Covariance, Solved
 
 VARIANCES = 4.0 ** np.arange(-5, 3)  # of the log odds by one column, as far as it matters
 TOTAL = 2.0  # variance of the log odds by all columns, before anything is known
@@ -96,7 +96,7 @@ class Relevance:
             apart.append(found * size[:, None])
         return Tilted(mean, told, apart, likely)
 
-    def spread(self, solved: Solved, found: Tilted) -> Spread:
+    def spread(self, solved: Solved, found: Tilted) -> Covariance:
         """Return what is left unknown about all coefficients, and about scales.
 
         Parameters

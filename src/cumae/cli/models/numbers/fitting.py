@@ -8,8 +8,6 @@ from typing import Any
 
 import typer
 
-from cumae.cli.files.numbers import range_of
-
 ROUTES = ("auto", "publish")  # a model of a number is published
 AIMS = ("--goal", "--costs", "--threshold", "--class-shares")
 LINKS = ("identity", "log")
@@ -78,6 +76,8 @@ def regressor(name: str | None, numbers: str, link: str | None, **shared: Any) -
             param_hint="--model",
         )
     kind = getattr(cumae, MODELS[name or "kernel"])
+    from cumae.cli.files.numbers import range_of  # noqa: PLC0415
+
     return kind(target_range=range_of(numbers), link=link or "identity", **shared)
 
 
