@@ -39,6 +39,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
+from cumae.learners.base import PUBLIC_ROWS
 from cumae.privacy import Budget, compose
 from cumae.sanitizers import Quantiles, StableThresholds
 from tests.statistics import chi_square_rejects
