@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from cumae import EverlastingPredictor, InvalidParameter
+import cumae
+from cumae import EverlastingPredictor, InvalidParameter, store
 from cumae.arrays import Floats, Integers
+from cumae.cli import app
 from cumae.concepts import Thresholds
 from cumae.mechanisms import GaussianNoise, LaplaceNoise, Majority
 from cumae.predictors.everlasting.robustness import Robustness
 from cumae.predictors.everlasting.schedule import NO_END, simulated_step
+from cumae.store import writer
 
 ROWS = np.random.default_rng(0).random((4_000, 1))
 LABELS = (ROWS[:, 0] > 0.3).astype(int)
@@ -135,6 +140,30 @@ def test_drift_follows_from_public_counts_and_is_printed_as_an_estimate() -> Non
     assert fitted(LABELS, columns=None, max_rows=None).drift_ is None  # grows without an end
     assert fitted(LABELS, prior=None).drift_ is None
     assert "drift" not in str(fitted(LABELS))  # middles of gaps within bounds were not simulated
+
+
+def test_status_tells_the_drift_of_an_oracle_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its keys, and after the ledger begins with a checkpoint, too."""
+    monkeypatch.setattr(writer, "CHECKPOINT", 4)
+    one = EverlastingPredictor(Thresholds(), 20.0, max_rows=8_000, prior=False).fit(ROWS, LABELS)
+    drift = one.drift_
+    assert drift is not None
+    one.save_to(tmp_path / "oracle.db")
+    oracle = cumae.open(tmp_path / "oracle.db")
+    for _ in range(5):
+        oracle.predict([[0.1]])
+    oracle.close()
+    found = store.status(tmp_path / "oracle.db")
+    assert found.n_entries < found.last.number  # some are in a checkpoint
+    assert found.drift == drift
+    assert found.to_dict()["drift"] == {"n_rows": 8_000, "step": drift.step}
+    told = CliRunner().invoke(app, ["status", str(tmp_path / "oracle.db")])
+    assert " ".join(str(drift).split()) in " ".join(told.output.split())
+    bounded = EverlastingPredictor(Thresholds(), 20.0, columns=[(0.0, 1.0)], prior=False)
+    bounded.fit(ROWS, LABELS).save_to(tmp_path / "other.db")
+    assert store.status(tmp_path / "other.db").drift is None
 
 
 def test_larger_phases_take_smaller_steps() -> None:

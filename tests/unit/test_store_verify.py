@@ -200,6 +200,11 @@ PLANTS: dict[str, Callable[[list[Facts]], None]] = {
     "a checkpoint that replaces a method": added(
         event="checkpoint", before="00" * 32, totals={"_pays": 1, "epsilon": "0.0"}
     ),
+    "a drift in no phase": edited("made", drift=[0, 0.1]),
+    "a drift of text": edited("made", drift=["9", 0.1]),
+    "a drift without a step": edited("made", drift=[9]),
+    "a drift that goes back": edited("made", drift=[9, -0.1]),
+    "a drift that is none": edited("made", drift=None),
     "a second beginning": repeated("made"),
     "another promise": promised,
     "no beginning": without("made"),

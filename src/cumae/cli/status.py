@@ -58,6 +58,8 @@ def described(found: Status, *, full: bool = False) -> str:
         ("disk", f"{found.n_bytes:,} bytes"),
         ("in use", _users(found)),
     ]
+    if found.drift is not None:
+        lines.insert(2, ("drift", str(found.drift)))
     if totals.weight == 0:
         lines.insert(2, ("trust", IGNORED))
     if totals.charged:

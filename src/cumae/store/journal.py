@@ -362,6 +362,23 @@ def phase_event(state: State, count: int = 0) -> dict[str, Any]:
     return {**found, "epsilon": repr(price(bill_of(found), state.fitted.guarantee.delta))}
 
 
+def made_event(kind: str, guarantee: Guarantee, state: Any = None) -> dict[str, Any]:
+    """Return what the ledger says first: what was made, its promise, and an estimated drift.
+
+    Parameters
+    ----------
+    kind : str
+        The class of the oracle.
+    guarantee : Guarantee
+        What it promises.
+    state : State, or None
+        The state that it begins with; None for a published model.
+    """
+    drift = getattr(state, "drift", None)
+    said = {} if drift is None else {"drift": [drift.n_rows, drift.step]}
+    return {"event": "made", "kind": kind, "guarantee": guarantee.to_dict(), **said}
+
+
 def prior_event(state: Any) -> dict[str, Any] | None:
     """Return what the ledger says when a prior is published; None if the state has none."""
     prior = getattr(state, "prior", None)

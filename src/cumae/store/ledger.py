@@ -34,7 +34,7 @@ _PHASE = (
     {"key", "steps", "epsilon", "published", "priors"},
 )
 FIELDS: dict[str, tuple[set[str], set[str]]] = {
-    "made": ({"kind", "guarantee"}, {"account"}),
+    "made": ({"kind", "guarantee"}, {"account", "drift"}),
     "phase": _PHASE,
     "rotated": _PHASE,
     "answered": ({"count", "debit", "used"}, set()),
@@ -146,6 +146,10 @@ class Totals:
     weight : float
         How much votes count against the prior, which is public; -1 if there is none, or if it was
         written before this was noted.
+    settled : int
+        Rows of a phase once phases grow no more, where a drift of votes was estimated; else 0.
+    step : float
+        The estimated step of a boundary of votes in such a phase, which is public; else 0.
     """
 
     kind: str = ""
@@ -165,6 +169,8 @@ class Totals:
     published: bool = False
     each_costs: bool = False
     weight: float = -1.0
+    settled: int = 0
+    step: float = 0.0
 
     def copy(self) -> Totals:
         """Return the same totals, to add to them."""
@@ -224,6 +230,7 @@ class Totals:
         cap = facts.get("account")
         if cap and (from_plain_number(cap["epsilon"]), cap["delta"]) != promise[:2]:
             raise _wrong("an account with another cap than was promised")
+        self.settled, self.step = _drift_of(facts)
 
     def _promise(self) -> tuple[float, float, tuple[str, ...]]:
         found = Guarantee.from_dict(self.guarantee)
@@ -311,6 +318,16 @@ class Totals:
     def to_facts(self) -> dict[str, Any]:
         """Return them for a checkpoint."""
         return {**vars(self), "epsilon": repr(self.epsilon)}  # JSON has no infinity
+
+
+def _drift_of(facts: dict[str, Any]) -> tuple[int, float]:
+    """Return rows of a settled phase and the step of a boundary in it; 0 where none is said."""
+    if "drift" not in facts:
+        return 0, 0.0
+    rows, step = facts["drift"]
+    if type(rows) is not int or type(step) is not float or rows < 1 or not 0 <= step < math.inf:
+        raise _wrong("a drift that is no number of rows and no step")
+    return rows, step
 
 
 @claim("STORE")

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cumae.claims import claim
+from cumae.drift import Drift
 from cumae.errors import InvalidParameter, StoreFailed
 from cumae.privacy import Budget, Guarantee
 from cumae.store.accounts import account_of
@@ -66,6 +67,11 @@ class Status:
         return self.n_replicas > 0
 
     @property
+    def drift(self) -> Drift | None:
+        """The drift that was estimated when it was made; None if there was none."""
+        return Drift(self.totals.settled, self.totals.step) if self.totals.settled else None
+
+    @property
     def guarantee(self) -> Guarantee:
         """The promise of the oracle, under what its home needs as well."""
         promised = Guarantee.from_dict(self.totals.guarantee)
@@ -88,6 +94,7 @@ class Status:
             "rollbacks": totals.rollbacks,
             "priors": totals.priors,
             "trust": None if totals.weight < 0 else totals.weight,
+            "drift": None if self.drift is None else vars(self.drift),
             "epsilon_recomputed": repr(totals.epsilon),
             "ledger": {
                 "entries": self.last.number,

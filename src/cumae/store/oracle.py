@@ -27,7 +27,7 @@ from cumae.store.homes.home import SHARED, Blob, Place, Transaction
 from cumae.store.homes.json_files import written_as_json
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, NoDatabase, remove_files
-from cumae.store.journal import phase_event, prior_event
+from cumae.store.journal import made_event, phase_event, prior_event
 from cumae.store.keys import (
     FIRST_LIFE,
     KEY_BYTES,
@@ -198,7 +198,8 @@ class _New:
         def piece(head: bytes, seal: Seal) -> Blob:
             return sealed_piece(Piece(0, 1, Whole(state)), head, seal)
 
-        self._write(state.kind, state.fitted.guarantee, begun, prior, piece)
+        made = made_event(state.kind, state.fitted.guarantee, state)
+        self._write(made, begun, prior, piece)
 
     def write_published(self, kind: str, guarantee: Guarantee, content: bytes) -> None:
         """Write keys, and then the tables, with a published model in them."""
@@ -207,12 +208,11 @@ class _New:
         def piece(_: bytes, seal: Seal) -> Blob:
             return Blob(1, 1, PUBLISHED, seal.close(content, PUBLISHED, 1))
 
-        self._write(kind, guarantee, begun, None, piece)
+        self._write(made_event(kind, guarantee), begun, None, piece)
 
     def _write(
         self,
-        kind: str,
-        guarantee: Guarantee,
+        made: dict[str, Any],
         begun: dict[str, Any],
         prior: dict[str, Any] | None,
         piece: Callable[[bytes, Seal], Blob],
@@ -220,16 +220,13 @@ class _New:
         self.keys.put(ORACLE, self.oracle_key)
         named = new_key_name()
         seal = Seal(self.keys.make_epoch(1, **named), self.oracle, 1)
-        said: list[dict[str, Any]] = [
-            {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
-        ]
-        said += [] if prior is None else [prior]
+        said = [made] if prior is None else [made, prior]
         said.append({**begun, "epoch": 1, "blob": 1, "priors": len(said) - 1, **named})
         entries: list[LedgerEntry] = []
         for facts in said:
             before = entries[-1].hash if entries else first_hash(self.oracle)
             entries.append(following(len(entries), before, facts))
-        last, meta = entries[-1], {"oracle": self.oracle, "kind": kind}
+        last, meta = entries[-1], {"oracle": self.oracle, "kind": made["kind"]}
         self.place.create(Transaction(entries, [piece(last.hash, seal)], meta=meta))
         self.place.bind(self.keys)
         used, phase = begun["used"], begun["phase"]

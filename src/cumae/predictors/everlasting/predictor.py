@@ -14,6 +14,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids
+from cumae.drift import Drift
 from cumae.ensembles.blocks import block_rows
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
@@ -50,7 +51,6 @@ from cumae.predictors.everlasting.phases import (
 from cumae.predictors.everlasting.renewal import declared_labels
 from cumae.predictors.everlasting.robustness import Robustness, told_of
 from cumae.predictors.everlasting.rules import EverlastingOptions
-from cumae.predictors.everlasting.schedule import Drift
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.records import TEXT_BYTES

@@ -10,6 +10,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.drift import Drift
 from cumae.mechanisms import Majority, Spent
 from cumae.predictors.answering.events import Entered, Event, numbered
 from cumae.predictors.everlasting.keeping import (
@@ -28,7 +29,6 @@ from cumae.predictors.everlasting.phases import (
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, trust_in
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows, enough
 from cumae.predictors.everlasting.rules import EverlastingRules
-from cumae.predictors.everlasting.schedule import Drift
 from cumae.predictors.ids import HiddenIds, as_rows, from_rows
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
