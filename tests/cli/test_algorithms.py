@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cumae
+from cumae.arrays import Floats, Integers
 from cumae.cli.app import ExitCode
 from cumae.cli.models.algorithms import ALGORITHMS, BASES, AlgorithmName, parsed
 from tests.census import run
@@ -74,6 +75,41 @@ def test_an_algorithm_is_fitted_and_answers(here: Path, name: AlgorithmName) -> 
     assert np.mean(right) >= 0.9
     if not known.oracle:
         assert cumae.learners.base.Learner.load("model.json").guarantee_.epsilon <= float(epsilon)
+
+
+@pytest.mark.parametrize("concept", ["boxes", "halfspaces"])
+@pytest.mark.parametrize("name", ["agnostic", "bbl", "label-boost"])
+def test_classes_of_two_columns_by_public_candidates(here: Path, name: str, concept: str) -> None:
+    rows = np.random.default_rng(1).random((12_000, 2))
+    asked = np.random.default_rng(2).random((100, 2))
+
+    def labels(table: Floats) -> Integers:
+        if concept == "boxes":
+            return ((table > 0.2) & (table < 0.9)).all(axis=1).astype(int)
+        return (table.sum(axis=1) > 0.9).astype(int)
+
+    told = np.array(["no", "yes"])[labels(rows)]
+    lines = [f"{a:.3f},{b:.3f},{end}" for (a, b), end in zip(rows.tolist(), told, strict=True)]
+    (here / "rows.csv").write_text("\n".join(["a,b,sick", *lines]) + "\n", encoding="utf-8")
+    lines = [f"{a:.3f},{b:.3f}" for a, b in asked.tolist()]
+    (here / "asked.csv").write_text("\n".join(["a,b", *lines]) + "\n", encoding="utf-8")
+    schema = "[columns]\na = {low = 0, high = 1}\nb = {low = 0, high = 1}\n"
+    (here / "schema.toml").write_text(schema, encoding="utf-8")
+    more = ["--epsilon", "8", "--delta", "0", "-o", "model.json"]
+    if name == "label-boost":
+        (here / "others.csv").write_text("\n".join(["a,b", *lines * 60]) + "\n", encoding="utf-8")
+        more += ["--unlabelled", "others.csv"]
+    else:
+        more = ["--epsilon", "8", "--delta", "1e-6", "-o", "oracle.db"]
+        more += ["--max-queries", "100"] * (name == "agnostic")
+    words = ["--algorithm", name, "--concept", concept]
+    done = run("fit", "rows.csv", *WORDS, *words, *more)
+    assert done.exit_code == 0, done.stderr
+    done = run("predict", more[5], "asked.csv", "-o", "out.csv")
+    assert done.exit_code == 0, done.stderr
+    with Path("out.csv").open(encoding="utf-8") as file:
+        found = [one["answer"] == "yes" for one in csv.DictReader(file)]
+    assert np.mean(found == labels(asked).astype(bool)) >= 0.85
 
 
 @pytest.mark.parametrize(
