@@ -42,9 +42,9 @@ def test_an_oracle_over_names_answers_and_counts_what_is_too_long(guests: Path) 
     assert answers_in(guests / "answers.csv") == ["0", "0", "1", "1", ""]
 
 
-@pytest.mark.parametrize("name", ["bbl", "query", "universal"])
+@pytest.mark.parametrize("name", ["agnostic", "bbl", "query", "universal"])
 def test_algorithms_by_name_answer_about_names(guests: Path, name: str) -> None:
-    more = ["--max-queries", "5"] if name == "query" else []
+    more = ["--max-queries", "5"] if name in ("agnostic", "query") else []
     words = ["--algorithm", name, "--concept", "thresholds", *more, "-o", "oracle.db"]
     done = run(*FITTING, *words)
     assert done.exit_code == 0, done.stderr
