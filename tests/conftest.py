@@ -30,6 +30,8 @@ settings.load_profile("cumae")
 
 # Written by tools/debian_packages.py on `make test`. Without it nothing is skipped.
 RECORD = ".venv/debian-packages.json"
+# Programs that the environments of inference clients run.
+collect_ignore_glob = ["serve/clients/*"]
 LACKING = "there is no Debian package "  # begins the reason of a test that is skipped for it
 # Files that repeat the same calls thousands of times. Tracing makes them two to three times slower,
 # and the lines that they reach are reached by other tests.

@@ -85,8 +85,8 @@ def test_classes_of_two_columns_by_public_candidates(here: Path, name: str, conc
 
     def labels(table: Floats) -> Integers:
         if concept == "boxes":
-            return ((table > 0.2) & (table < 0.9)).all(axis=1).astype(int)
-        return (table.sum(axis=1) > 0.9).astype(int)
+            return np.asarray(((table > 0.2) & (table < 0.9)).all(axis=1), dtype=np.int64)
+        return np.asarray(table.sum(axis=1) > 0.9, dtype=np.int64)
 
     told = np.array(["no", "yes"])[labels(rows)]
     lines = [f"{a:.3f},{b:.3f},{end}" for (a, b), end in zip(rows.tolist(), told, strict=True)]

@@ -13,6 +13,7 @@ from joblib.externals.loky.backend.reduction import dumps
 import cumae
 from cumae.audit import Game, audit
 from cumae.audit.attacks import learners as models
+from cumae.audit.attacks import numbers
 from cumae.concepts import FiniteClass
 from cumae.learners.wrappers import relabelled
 from tests.plants import missing_numbers_become_means
@@ -105,11 +106,14 @@ def test_label_boost_without_subsampling_is_found(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_learner_is_attacked() -> None:
-    """An `Adapter` is left out: it promises what the learner inside promises, and adds nothing."""
+    """An `Adapter` is left out: it promises what the learner inside promises, and adds nothing.
+
+    Learners of numbers are attacked as the sums that they release.
+    """
     names = [attack.name for attack in ALL]
     for attacked in (names, [name for name in names if name.endswith("a missing cell")]):
         learners = {name.partition(",")[0] for name in attacked}
-        assert set(cumae._HOMES["cumae.learners"]) - learners == {"Adapter"}
+        assert set(cumae._HOMES["cumae.learners"]) - learners == {"Adapter", *numbers.ATTACKS}
 
 
 @pytest.mark.parametrize("attack", ALL, ids=[attack.name for attack in ALL])

@@ -236,6 +236,8 @@ ENOUGH = {
     "checks/learners.py": "turns an error of a learner of ours into a broken law",
     "checks/replay.py": "an event of ours that lacks a field may fail in any way of ours",
     "checks/payments.py": "turns an error of a learner of ours into a broken law",
+    "serve/app.py": "whatever a reply fails with, one table says what leaves",
+    "serve/models.py": "raises again what an oracle raised, after it has noted it",
     "store/writer.py": "errors of disks and keys; what ends a program is raised after it",
     "predictors/answering/counter.py": "errors of ours, about what was given with a call",
     "predictors/answering/queue.py": "an error that cannot be made again is told in other words",

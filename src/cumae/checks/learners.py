@@ -297,13 +297,14 @@ def types_of_text_decide_nothing(learner: Any, pair: Neighbours) -> None:
     """
     rows, width = np.indices((max(len(pair.X), 2), np.shape(pair.X)[1]))
     cells = ((rows + width) % 2).astype(int).astype(str).astype(object)
+    declared = getattr(learner, "known_columns", lambda: learner.columns)()
     found: list[Any] = []
     for cell in ("1", "0.5", ""):
         cells[-1, -1] = cell
         text = "\n".join([",".join(f"c{place}" for place in width[0]), *map(",".join, cells)])
         frame = pd.read_csv(io.StringIO(text), skip_blank_lines=False)
         try:
-            known = Columns.of(frame, learner.known_columns())
+            known = Columns.of(frame, declared)
             found.append([known.to_dict(), [column.whole for column in known.columns]])
         except CumaeError as error:
             found.append(str(error))

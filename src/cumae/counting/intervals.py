@@ -422,7 +422,7 @@ def averaged(parts: list[Figure]) -> Figure:
     >>> from cumae.counting.intervals import Figure, averaged
     >>> known, unknown = Figure(0.8, 0.7, 0.9), Figure(0.5, 0.0, 1.0)
     >>> mean = averaged([known, unknown])
-    >>> round(mean.low, 3), round(mean.high, 3)
+    >>> round(float(mean.low), 3), round(float(mean.high), 3)
     (0.35, 0.95)
     """
     count = len(parts)

@@ -121,7 +121,7 @@ class PrivateClassifier(PrivateEstimator):
     >>> model.fit(X, X[:, 0] + X[:, 1] > 0).predict([[0.9, 0.9], [-0.9, -0.9]])
     array([1, 0])
     >>> print(model.why_)
-    Publish a ...: of 5 routes that can run it is likely to be the most accurate, ...
+    Publish a ...: of 5 routes that can run it is likely to be the most accurate...
     """
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {

@@ -125,7 +125,6 @@ def score(
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - takes a while to load
     from cumae.cli.files.messages import told  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
-    from cumae.cli.models.numbers.judging import is_of_numbers, score_numbers  # noqa: PLC0415
 
     if exact == (epsilon is not None):
         raise typer.BadParameter("give --epsilon for private rows, or --exact for public ones.")
@@ -137,6 +136,8 @@ def score(
         raise typer.BadParameter("--group and --group-names belong together.")
     form = CsvForm(encoding, separator)
     need_files(model, data, public)
+    from cumae.cli.models.numbers.judging import is_of_numbers, score_numbers  # noqa: PLC0415
+
     with (
         told(),
         _picture(plot, force=force) as write,

@@ -380,9 +380,9 @@ def likely_correlations(measured: Floats, lengths: Floats, noise: float) -> Floa
     >>> import numpy as np
     >>> from cumae.learners.kernel.linear import likely_correlations
     >>> measured = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, -0.1], [0.1, -0.1, 1.0]])
-    >>> np.round(likely_correlations(measured, np.ones(3), 0.1), 1) + 0.0
-    array([[1. , 0.8, 0. ],
-           [0.8, 1. , 0. ],
+    >>> np.round(likely_correlations(measured, np.ones(3), 0.3), 1) + 0.0
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
            [0. , 0. , 1. ]])
     """
     measured = measured - np.diag(np.diag(measured))
