@@ -483,6 +483,24 @@ def test_a_store_that_fails_makes_the_server_unready(tmp_path: Path) -> None:
         assert running.infer([[0.5]]).status == 503
 
 
+@pytest.mark.parametrize("part", ["_answer", "_drain"])
+def test_a_writer_that_breaks_off_lets_nobody_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    everlasting().save_to(tmp_path / "oracle.db")
+
+    def fail(*_: object) -> None:
+        raise KeyError(MARK)
+
+    with InThread(tmp_path / "oracle.db") as running:
+        monkeypatch.setattr(f"cumae.serve.asking.OracleThread.{part}", fail)
+        got = running.infer([[0.5]])
+        assert (got.status, got.json["code"]) == (503, "unwell")
+        assert MARK not in str(got)
+        assert running.ask("GET", "/v2/health/ready").status == 503
+        assert running.infer([[0.5]]).status == 503
+
+
 def test_an_error_inside_the_server_tells_a_number_alone(
     server: InThread, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:

@@ -311,7 +311,6 @@ def test_effects_are_in_units_of_the_number(fitted: PrivateKernelRegressor) -> N
     effect = fitted.effects_[0]
     assert effect.columns == ("0",)
     assert 3 < effect.log_odds.max() - effect.log_odds.min() < 12
-    pytest.importorskip("matplotlib")
     figure = fitted.plot()
     assert "mean" in figure.get_suptitle()
     assert "odds" not in figure.get_suptitle()

@@ -18,10 +18,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cumae.errors import CumaeError
+from cumae.errors import CumaeError, StoreFailed
 from cumae.predictors import Call
 from cumae.serve.errors import busy
 from cumae.serve.protocol.forms import RowsAsked
+from cumae.serve.quiet_log import log_internal
 
 PART_ROWS = 1_024  # of a large request, which go together
 MOST_WAIT = 0.005  # seconds for which a group waits for those who were just answered
@@ -182,17 +183,31 @@ class OracleThread:
     # In the thread
 
     def _run(self) -> None:
-        while self._gather():
-            if self._tick:
-                self._wait_for_tick()
-                self._drain()
-            taken, self._small = self._small, []
-            began = time.monotonic()
-            done = self._answer(taken)
-            self._seconds = time.monotonic() - began
-            if self._tick:
-                self._wait_for_tick()
-            self._hand_out(done)
+        taken: list[Waiting] = []
+        try:
+            while self._gather():
+                if self._tick:
+                    self._wait_for_tick()
+                    self._drain()
+                taken, self._small = self._small, []
+                began = time.monotonic()
+                done = self._answer(taken)
+                self._seconds = time.monotonic() - began
+                if self._tick:
+                    self._wait_for_tick()
+                self._hand_out(done)
+        except BaseException as error:  # noqa: BLE001 - nobody may wait for ever
+            log_internal(error)
+            self._refuse_all([*taken, *self._small, *self._large])
+
+    def _refuse_all(self, waiting: list[Waiting]) -> None:
+        """Refuse all that waits and all that comes, until the end: the oracle is unwell."""
+        while True:
+            self._hand_out([(one, StoreFailed("its thread broke off")) for one in waiting])
+            following = self._queue.get()
+            if following is STOP:
+                return
+            waiting = [following]
 
     def _wait_for_tick(self) -> None:
         """Wait for the next of the times at which calls are taken and answers given."""
