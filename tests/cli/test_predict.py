@@ -268,6 +268,20 @@ def test_a_named_request_gets_the_same_answers_again_for_free(folder: Path) -> N
     assert cumae.open("oracle.db").answered_ == 60
 
 
+def test_a_longer_file_is_another_request(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cumae.cli.models.answers.BATCH", 20)
+    lines = Path("queries.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("short.csv").write_text("".join(lines[:41]), encoding="utf-8")
+    words = ["--request", "monday", "-o"]
+    assert run("predict", "oracle.db", "short.csv", *words, "a.csv").exit_code == 0
+    done = run("predict", "oracle.db", "queries.csv", *words, "b.csv")
+    assert done.exit_code == ExitCode.REFUSED
+    assert "Nothing was spent" in " ".join(done.stderr.split())
+    assert run("predict", "oracle.db", "short.csv", *words, "c.csv").exit_code == 0
+    assert answers_in(folder / "a.csv") == answers_in(folder / "c.csv")
+    assert cumae.open("oracle.db").answered_ == 40
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

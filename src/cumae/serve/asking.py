@@ -8,21 +8,25 @@ which goes with the single rows of a group, so that nobody waits long for somebo
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from cumae.errors import CumaeError, StoreFailed
 from cumae.predictors import Call
+from cumae.predictors.stateful import counter_of
 from cumae.serve.errors import busy
 from cumae.serve.protocol.forms import RowsAsked
 from cumae.serve.quiet_log import log_internal
+from cumae.store.sealed import canonical
 
 PART_ROWS = 1_024  # of a large request, which go together
 MOST_WAIT = 0.005  # seconds for which a group waits for those who were just answered
@@ -138,7 +142,13 @@ class OracleThread:
         **whose : object
             Fields of a :class:`cumae.Call`; ``request_id`` is a tuple of ids.
         """
-        return await self._put(self._cut(question, whose), question.n_rows)
+        calls = self._cut(question, whose)
+        if len(calls) > 1 and calls[0].request_id is not None:
+            calls[0] = await self._bound(calls[0], question, whose)
+            for call in calls[1:]:  # one after the other, so that others are answered meanwhile
+                compared = partial(counter_of(self._oracle).compare, self._oracle, [call])
+                await self.change(compared)
+        return await self._put(calls, question.n_rows)
 
     def _cut(self, question: RowsAsked, whose: dict[str, Any]) -> list[Call]:
         """Return the parts of a request; those of a finite budget are not cut."""
@@ -155,6 +165,18 @@ class OracleThread:
             X = question.X if step == n_rows else question.X[here]
             calls.append(Call(X, request_id=named, **own))
         return calls
+
+    async def _bound(self, first: Call, question: RowsAsked, whose: dict[str, Any]) -> Call:
+        """Return the first part bound to the whole request, so that its id decides for all parts.
+
+        Later parts are bound to their own rows alone: they may be remembered in a later phase,
+        where nothing may be left of the rows of this one.
+        """
+
+        def digest() -> bytes:
+            return hashlib.sha256(canonical([question.X, whose])).digest()
+
+        return first._replace(whole=await asyncio.to_thread(digest))
 
     async def change(self, work: Callable[[], Any]) -> Any:
         """Run something in the thread of the oracle, between two groups."""

@@ -12,6 +12,7 @@ from cumae.claims import claim
 from cumae.codec import from_bytes
 from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState, RequestIdReused
+from cumae.predictors.answering.calls import Call
 from cumae.predictors.answering.events import Entered, Event, Remembered, Whole
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.answering.queue import QueuedCall
@@ -145,12 +146,22 @@ class DurableJournal(Journal):
         found = self._stored(self.writer.seal.name_of(call.id_bytes))
         if found is None:
             return None
-        if found[0] != self.writer.seal.digest_of(call.body_bytes):
+        self._refuse_other(found[0], call.body_bytes)
+        return found[1:]
+
+    @claim("STORE")
+    def compare(self, call: Call) -> None:
+        found = self._stored(self.writer.seal.name_of(_id_bytes(call.request_id)))
+        if found is not None:
+            self._refuse_other(found[0], _body_bytes(call.body))
+
+    def _refuse_other(self, digest: str, body: bytes) -> None:
+        """Refuse a request that is not the one whose fingerprint is given."""
+        if digest != self.writer.seal.digest_of(body):
             raise RequestIdReused(
                 "request_id was used for another request in this phase; give every request its "
                 "own, and repeat one in the same form: as the same list, array or data frame."
             )
-        return found[1:]
 
     # The events of one call
 

@@ -26,6 +26,7 @@ from cumae.data import RowSource, SomeRows
 from cumae.errors import BudgetExhausted, InvalidParameter, RequestIdReused
 from cumae.extras import pa, pq
 from cumae.learners import Learner
+from cumae.predictors import Call
 from cumae.progress import Progress
 
 BATCH = 10_000  # queries that are asked at a time
@@ -183,20 +184,32 @@ class Asking:
             if self.coverage is not None:
                 found += self.fitted.predict_interval(rows, self.coverage).T.tolist()
             return found
-        more = {} if request is None else {"request_id": (request, int(places[0]))}
-        # As a frame: a repeated request is known by its cells.
-        try:
-            answers = self.fitted.predict(self.features.take(places), **more)
-        except RequestIdReused:
-            raise RequestIdReused(
-                f"--request {request} was used for other queries before: the file has changed, or "
-                "it was another one. Give the file as it was, or a new name. Nothing was spent."
-            ) from None
+        answers = self._told(self.features.take(places), int(places[0]), request)
         known = set(self.fitted.classes_.tolist())
         damaged = self.table.damaged[places] if len(self.table.damaged) else np.zeros(len(places))
         # An unusable query has the answer -1, which is no class.
         told = zip(answers.tolist(), damaged.tolist(), strict=True)
         return [[None if bad or one not in known else one for one, bad in told]]
+
+    @claim("FILES")
+    def _told(self, rows: Any, first: int, request: str | None) -> NDArray[Any]:
+        """Return answers to a batch that begins with a row of the file.
+
+        A repeated request is known by the cells of its frames, and by the number of all queries:
+        a longer file of the same name is refused with the first batch.
+        """
+        if request is None:
+            return np.asarray(self.fitted.predict(rows))
+        whole = str(self.n_asked).encode() if self.n_asked > BATCH else None
+        [found] = self.fitted.predict_calls([Call(rows, request_id=(request, first), whole=whole)])
+        if isinstance(found, RequestIdReused):
+            raise RequestIdReused(
+                f"--request {request} was used for other queries before: the file has changed, or "
+                "it was another one. Give the file as it was, or a new name. Nothing was spent."
+            )
+        if isinstance(found, Exception):
+            raise found
+        return np.asarray(found)
 
     def titles(self) -> list[str]:
         """Names of the columns that are added."""

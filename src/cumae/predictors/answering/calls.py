@@ -35,6 +35,9 @@ class Call(NamedTuple):
         A name for the call, for retries.
     as_counts : bool
         Whether noisy vote counts are asked for, and not labels, as by ``noisy_votes``.
+    whole : bytes, or None
+        A digest of a larger request of which this call is the first part, if that has been cut.
+        So a name is refused for another request that begins with the same queries.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Call(NamedTuple):
     query_ids: Any = None
     request_id: Any = None
     as_counts: bool = False
+    whole: bytes | None = None
 
     def __repr__(self) -> str:
         return "<a call>"  # a message must not show what is asked
@@ -56,7 +60,8 @@ class Call(NamedTuple):
     @property
     def body(self) -> list[Any]:
         """What is asked, to be compared with an earlier call of the same name."""
-        return [self.X, self.users, self.clients, self.query_ids, self.as_counts]
+        found = [self.X, self.users, self.clients, self.query_ids, self.as_counts]
+        return found if self.whole is None else [*found, self.whole]
 
     @property
     def size(self) -> float:

@@ -255,6 +255,20 @@ class Counter:
         if named:
             self.journal.remember(named)
 
+    @claim("STORE")
+    def compare(self, desk: Desk, calls: Sequence[Call]) -> None:
+        """Refuse calls whose names were used for others in this phase; nothing is answered.
+
+        So whoever cuts a request into several calls can refuse all of it before the first one.
+        """
+
+        def compared() -> int:
+            for call in calls:
+                self.journal.compare(desk._in_order(call))
+            return 0
+
+        self.within.run(lambda: self._in_turn(compared))
+
     # Parts of a call
 
     @claim("EVER", "QUERY", "BBL", "UNV")

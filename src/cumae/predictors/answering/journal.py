@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from cumae.errors import InvalidParameter
+from cumae.predictors.answering.calls import Call
 from cumae.predictors.answering.events import Event
 from cumae.predictors.answering.queue import QueuedCall
 from cumae.privacy import Guarantee
@@ -76,6 +77,9 @@ class Journal:
                 "request_id needs a durable oracle, which keeps answers for retries; see save_to."
             )
         return None
+
+    def compare(self, call: Call) -> None:
+        """Refuse a call whose name an earlier one of another body has; it is in a turn."""
 
     def begin(self) -> None:
         """Gather the events of one call, in a turn, until ``end`` or ``break_off``."""

@@ -113,7 +113,10 @@ class RowFormat:
 
     def _from_columns(self, columns: list[Any], count: int) -> Any:
         """Return lists of cells, or a data frame whose cells are read one by one."""
-        read = [cells(column) for column in columns]
+        read = [
+            _as_floats(cells(column)) if numeric else cells(column)
+            for column, numeric in zip(columns, self.numeric, strict=True)
+        ]
         if self.kind == FRAME:
             made = {place: pd.Series(column, dtype=object) for place, column in enumerate(read)}
             frame = pd.DataFrame(made, index=range(count))
@@ -189,6 +192,11 @@ def cells(column: Any) -> list[Any]:
     """Return a column as single values: floats, whole numbers, texts, true and false, or None."""
     plain = column.tolist() if isinstance(column, np.ndarray) else column
     return [_cell(one) for one in plain]
+
+
+def _as_floats(column: list[Any]) -> list[Any]:
+    """Return cells with whole numbers as floats: a request is the same in any protocol."""
+    return [float(one) if type(one) is int else one for one in column]
 
 
 def _cell(one: Any) -> Any:
