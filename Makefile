@@ -21,7 +21,7 @@ ifeq ($(filter yes no,$(PACKAGES)),)
   $(error PACKAGES=$(PACKAGES): give yes to install Debian packages that are missing, or no)
 endif
 
-.PHONY: help demo quick test lint types imports clients quicktests tests coverage packages claims slow audit \
+.PHONY: help demo quick test lint types imports clients quicktests tests coverage packages slow audit \
   bench format lock clean
 
 help:  ## List the commands
@@ -75,9 +75,6 @@ coverage: $(READY) packages  ## Run the tests, and fail if they reach too few li
 packages: $(READY)
 	@$(BIN)/python tools/debian_packages.py --install $(PACKAGES) \
 	  --record .venv/debian-packages.json $(DEBIAN_PACKAGES)
-
-claims: $(READY)  ## Accept the claimed code as it stands: you have read its proofs again
-	$(BIN)/python tools/claims.py accept
 
 slow: $(READY) packages  ## Run all tests, and list anew which of them are slow
 	$(PYTEST) --durations 0 | tee /dev/stderr | $(BIN)/python tools/slow_tests.py

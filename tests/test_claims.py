@@ -6,6 +6,8 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
+import subprocess
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -44,11 +46,14 @@ Assumptions: a machine
   that adds
 Code:
 ## Statement
-It adds.
+It adds. `Box.size` is one.
 
 ## Proof
-It does.
+It does: `add` adds, as
+machines do. An addition has no end.
 """
+FIRST = "Both sentences of the proof against both functions."
+AGAIN = "The proof of the sum, against the new operator in `add`."
 
 TEST = """
 import pytest
@@ -101,7 +106,7 @@ def root(tmp_path: Path) -> Path:
     write(tmp_path / "src/cumae/sums.py", CODE)
     write(tmp_path / "proofs/SUM.md", PROOF)
     write(tmp_path / "tests/unit/test_sums.py", TEST)
-    claims.accept(tmp_path)
+    claims.accept(tmp_path, "SUM", FIRST)
     assert claims.problems(tmp_path) == []
     return tmp_path
 
@@ -145,11 +150,8 @@ def test_a_mark_on_something_that_is_no_test_does_not_count(root: Path) -> None:
 def test_the_list_of_tests_is_exact(root: Path) -> None:
     place, hint = "tests/unit/test_sums.py", "run `python tools/claims.py docs`"
     test = f"{place}::test_sum"
-    assert (
-        (root / "proofs/SUM.md")
-        .read_text(encoding="utf-8")
-        .endswith(f"It does.\n\n## Tests\n- `{test}`\n")
-    )
+    page = (root / "proofs/SUM.md").read_text(encoding="utf-8")
+    assert page.endswith(f"{FIRST}\n\n## Tests\n- `{test}`\n")
     edit(root / "tests/unit/test_sums.py", "test_sum", "test_add")
     assert claims.problems(root) == [
         f"SUM: the proof does not list {place}::test_add; {hint}",
@@ -204,7 +206,7 @@ def test_changed_code_asks_for_a_look_at_its_proof(root: Path, old: str, new: st
     edit(root / "src/cumae/sums.py", old, new)
     (problem,) = claims.problems(root)
     assert "has changed; read proofs/SUM.md" in problem
-    claims.accept(root, ["SUM"])
+    claims.accept(root, "SUM", AGAIN)
     assert claims.problems(root) == []
 
 
@@ -217,6 +219,7 @@ def test_changed_code_asks_for_a_look_at_its_proof(root: Path, old: str, new: st
         ("a + b", "(\n        a\n        + b\n    )"),
         ("add(a, b)", "add(\n    a,\n    b,\n)"),
         ('"full"', "'full'"),
+        ('@claim("SUM")\ndef', "@cumae.claims.claim(\n    'SUM',\n)\ndef"),
     ],
 )
 def test_mere_layout_does_not(root: Path, old: str, new: str) -> None:
@@ -229,7 +232,7 @@ def test_the_list_of_code_is_exact(root: Path) -> None:
     assert claims.problems(root) == [
         "SUM: the proof lists cumae.sums.Box.size, which is not marked"
     ]
-    claims.accept(root)
+    claims.accept(root, "SUM", AGAIN)
     write(root / "src/cumae/__init__.py", '@claim("SUM")\nclass New: ...\n')
     assert claims.problems(root) == ["SUM: cumae.New is marked, but the proof does not list it"]
 
@@ -246,8 +249,10 @@ def test_the_list_of_code_is_exact(root: Path) -> None:
         ("Assumptions: a machine\n  that adds\n", "", "no line 'Assumptions"),
         ("Code:", "Codes:", "no list 'Code:'"),
         ("sums.add` sha256:", "sums.add` md5:", "not readable"),
-        ("It adds.\n", "", "no text under '## Statement'"),
-        ("It does.\n", "", "no text under '## Proof'"),
+        ("It adds. `Box.size` is one.\n", "", "no text under '## Statement'"),
+        (PROOF[PROOF.index("It does") :], "", "no text under '## Proof'"),
+        ("## Readings", "## Reading", "no list '## Readings'"),
+        ("(code ", "(", "not readable as date, code and what"),
         ("## Tests", "## Test", "no list '## Tests'"),
     ],
 )
@@ -307,7 +312,89 @@ def test_the_hash_is_the_same_on_every_python() -> None:
             return f"{x:>{len(rest)}} {y!r}" + (lambda: b"")()
     """
     (function,) = ast.parse(textwrap.dedent(source)).body
-    assert claims.code_hash(function) == "a6319c2b455184f9"
+    assert claims.code_hash(function) == "71cd9b88d4195cb6"
+
+
+# --- readings
+
+
+def test_a_reading_is_one_line_of_the_page_with_its_date(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    claims.accept(root, "SUM", f"  {AGAIN}\n ")
+    page = (root / "proofs/SUM.md").read_text(encoding="utf-8")
+    readings = page.split("## Readings\n")[1].split("\n\n")[0]
+    assert re.fullmatch(
+        rf"- \d{{4}}-\d\d-\d\d \(code \w{{8}}\): {re.escape(FIRST)}\n"
+        rf"- \d{{4}}-\d\d-\d\d \(code \w{{8}}\): {re.escape(AGAIN)}",
+        readings,
+    )
+
+
+def test_a_long_reading_is_wrapped_and_read_as_one_line(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    line = " ".join(["Step", "by", "step."] * 20)
+    claims.accept(root, "SUM", line)
+    page = root / "proofs/SUM.md"
+    assert max(map(len, page.read_text(encoding="utf-8").splitlines())) <= 100
+    assert claims.read_proof(page).readings[-1][1] == line
+
+
+def test_hashes_that_were_written_by_hand_ask_for_a_reading(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    old = claims.read_proof(root / "proofs/SUM.md").code["cumae.sums.add"]
+    new = claims.marked_code(root / "src")["SUM"]["cumae.sums.add"]
+    edit(root / "proofs/SUM.md", old, new)
+    (problem,) = claims.problems(root)
+    assert "the list of code is not the one of the last reading" in problem
+
+
+@pytest.mark.parametrize("read", ["", "read", "I read it again", " \n"])
+def test_a_reading_says_what_was_looked_at(root: Path, read: str) -> None:
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    with pytest.raises(ValueError, match="a sentence about what you looked at"):
+        claims.accept(root, "SUM", read)
+
+
+def test_one_line_is_about_one_proof(root: Path) -> None:
+    write(root / "proofs/OLD.md", PROOF.replace("SUM", "OLD"))
+    write(root / "src/cumae/old.py", CODE.replace("SUM", "OLD"))
+    with pytest.raises(ValueError, match=r"proofs/SUM\.md has the same line"):
+        claims.accept(root, "OLD", FIRST)
+
+
+def test_there_is_nothing_to_read_where_nothing_changed(root: Path) -> None:
+    with pytest.raises(ValueError, match="is as it was accepted"):
+        claims.accept(root, "SUM", AGAIN)
+
+
+def test_a_look_shows_the_change_beside_the_sentences_that_name_it(root: Path) -> None:
+    for command in (["init"], ["add", "."], ["commit", "-m", "first"]):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *identity, *command], cwd=root, check=True, capture_output=True)
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    edit(root / "src/cumae/sums.py", "return 1", "return 2")
+    seen = claims.look(root, "SUM")
+    assert re.search(r"cumae\.sums\.add: changed since \w{7}", seen)
+    assert "    -    return a + b  # the claim\n    +    return a - b  # the claim\n" in seen
+    assert "  proofs/SUM.md: `add` adds, as machines do.\n" in seen
+    assert "  proofs/SUM.md: `Box.size` is one.\n" in seen
+    assert "An addition has no end" not in seen
+
+
+def test_a_look_without_history_shows_the_whole_function(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    seen = claims.look(root, "SUM")
+    assert "no commit has the code that was accepted" in seen
+    assert "    +def add(a, b):\n" in seen
+
+
+def test_a_look_names_what_no_sentence_names(root: Path) -> None:
+    edit(root / "proofs/SUM.md", "`add` adds", "it adds")
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    assert "No sentence names it: read all of proofs/SUM.md." in claims.look(root, "SUM")
+
+
+# --- the commands
 
 
 def run(root: Path, *arguments: str) -> int:
@@ -319,11 +406,28 @@ def test_the_commands(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(root / "src/cumae/sums.py", "a + b", "a - b")
     assert run(root, "check") == 1
     assert "cumae.sums.add has changed" in capsys.readouterr().out
-    assert run(root, "accept", "SUM") == 0
+    assert run(root, "look", "SUM") == 0
+    assert "return a - b" in capsys.readouterr().out
+    assert run(root, "accept", "SUM", "--read", AGAIN) == 0
+    assert "return a - b" in capsys.readouterr().out
     edit(root / "proofs/SUM.md", "A sum is a sum.", "Sums are sums.")
     assert run(root, "check") == 1
     assert run(root, "docs") == 0
     assert run(root, "check") == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["accept", "--read", AGAIN], ["accept", "SUM"], ["accept", "SUM", "SAM", "--read", AGAIN]],
+)
+def test_no_command_accepts_without_a_line_or_several_at_once(
+    root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    with pytest.raises(SystemExit):
+        run(root, *arguments)
+    assert "error:" in capsys.readouterr().err
+    assert len(claims.problems(root)) == 1
 
 
 @pytest.mark.parametrize(
@@ -338,4 +442,4 @@ def test_accept_refuses_what_it_cannot_write(
 ) -> None:
     spoil(root)
     with pytest.raises(error, match=r"proofs/SUM\.md"):
-        claims.accept(root, ["SUM"])
+        claims.accept(root, "SUM", AGAIN)

@@ -14,26 +14,42 @@ its end it lists the tests that support it::
     - `cumae.module.name` sha256:0123456789abcdef
     ## Statement
     ## Proof
+    ## Readings
+    - 2026-11-19 (code 89abcdef): What was looked at.
     ## Tests
     - `tests/unit/test_module.py::test_name`
 
-``check`` prints what does not fit together. ``accept`` says "I have read the proofs against the
-code as it is now" and writes the hashes. ``docs`` writes what needs no reading: the lists of tests
-and the table of all claims, docs/claims.md. ``accept`` does that, too.
+``check`` prints what does not fit together. ``look ID`` prints the code that changed since the
+claim was last accepted, as a diff, beside the sentences of the proof that name it. ``accept ID
+--read "line"`` prints the same, writes the hashes, and adds a line to the page with the date and
+what was looked at::
 
-The hash is taken over the syntax tree without docstrings: comments, layout, quotes, brackets and
-the version of Python do not change it; an operator, a constant or a moved statement does.
+    ## Readings
+    - 2026-11-19 (code 89abcdef): Step 2 against `_cost`, which rounds upwards now as it did.
+
+The digits stand for the list of code, so that a list which was written by hand or merged asks for
+a reading as well. One call accepts one claim: proofs are read one by one. ``docs`` writes what
+needs no reading: the lists of tests and the table of all claims, docs/claims.md. ``accept`` does
+that, too.
+
+The hash is taken over the syntax tree without docstrings: comments, layout, quotes, brackets,
+marks of claims and the version of Python do not change it; an operator, a constant or a moved
+statement does.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import hashlib
 import re
+import subprocess
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,6 +61,15 @@ CODE_ITEM = re.compile(r"- `([\w.]+)` sha256:([0-9a-f]{16})")
 TEST_LIST = re.compile(r"\n*^## Tests\n(?:- .*\n)*", re.MULTILINE)
 TEST_ITEM = re.compile(r"^- `(.+)`$", re.MULTILINE)
 SENTENCE = re.compile(r"[A-Z`].*\.")
+FENCED = re.compile(r"^```.*?^```\n", re.MULTILINE | re.DOTALL)
+NO_PROSE = re.compile(
+    r"\A.*?(?=^## )|^## (?:Readings|Tests)\n(?:- .*\n|  .*\n)*", re.MULTILINE | re.DOTALL
+)
+BREAK = re.compile(r"(?<=[.:;])\s+(?=[A-Z`*(0-9])|\n\s*\n|\n(?=[-#|]|\d+\. )")
+READINGS = re.compile(r"^## Readings\n((?:[- ] .*\n)*)", re.MULTILINE)
+READING = re.compile(r"- (\d{4}-\d\d-\d\d) \(code ([0-9a-f]{8})\): (.+)")
+ACCEPT = "python tools/claims.py accept {} --read '...'"
+READ_WORDS = 5  # a line of what was looked at has more words than "read again"
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -58,6 +83,7 @@ class Proof:
     fields: dict[str, str] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
     tests: list[str] = field(default_factory=list)
+    readings: list[tuple[str, str]] = field(default_factory=list)  # digits of the code, and a line
     problems: list[str] = field(default_factory=list)
 
 
@@ -80,6 +106,8 @@ def _shape(value: object) -> str:
     parts = []
     for name, child in ast.iter_fields(value):
         content = _without_docstring(child) if name == "body" else child
+        if name == "decorator_list":  # which claims it carries does not change what the code does
+            content = [call for call in child if not _ids(call, "claim")]
         if content is not None and content != [] and name not in {"kind", "type_comment"}:
             parts.append(f"{name}={_shape(content)}")
     return f"{type(value).__name__}({','.join(parts)})"
@@ -188,6 +216,7 @@ def read_proof(path: Path) -> Proof:
     _read_fields(proof, text.split("\n## ")[0])
     _read_code(proof, text)
     _read_tests(proof, text)
+    _read_readings(proof, text)
     for section in SECTIONS:
         if not re.search(rf"^## {section}\n+(?!#)\S", text, re.MULTILINE):
             proof.problems.append(f"no text under '## {section}'")
@@ -227,6 +256,25 @@ def _read_tests(proof: Proof, text: str) -> None:
         proof.problems.append("no list '## Tests'")
         return
     proof.tests = TEST_ITEM.findall(listed[0])
+
+
+def _read_readings(proof: Proof, text: str) -> None:
+    listed = READINGS.search(text)
+    lines = listed[1].replace("\n  ", " ").splitlines() if listed else []
+    for line in lines:
+        item = READING.fullmatch(line)
+        if item:
+            proof.readings.append((item[2], item[3]))
+        else:
+            proof.problems.append(f"not readable as date, code and what was looked at: {line}")
+    if not proof.readings:
+        proof.problems.append("no list '## Readings'")
+
+
+def code_digits(code: dict[str, str]) -> str:
+    """Return 8 hexadecimal digits that stand for a list of code and hashes."""
+    listed = "\n".join(f"{item} {digest}" for item, digest in sorted(code.items()))
+    return hashlib.sha256(listed.encode()).hexdigest()[:8]
 
 
 def read_proofs(root: Path) -> dict[str, Proof]:
@@ -269,8 +317,13 @@ def _code_problems(proof: Proof, code: dict[str, str]) -> list[str]:
         elif proof.code[item] != code[item]:
             found.append(
                 f"{proof.name}: {item} has changed; read proofs/{proof.name}.md against it, then "
-                f"run `python tools/claims.py accept {proof.name}`"
+                f"run `{ACCEPT.format(proof.name)}`"
             )
+    if not found and proof.readings and proof.readings[-1][0] != code_digits(proof.code):
+        found.append(
+            f"{proof.name}: the list of code is not the one of the last reading: it was merged or "
+            f"written by hand; run `{ACCEPT.format(proof.name)}`"
+        )
     return found
 
 
@@ -284,25 +337,148 @@ def _test_problems(proof: Proof, tests: list[str]) -> list[str]:
     return found
 
 
+# --- what changed since a proof was accepted
+
+
+def look(root: Path, name: str) -> str:
+    """Return the code of a claim that changed since it was accepted, and what the proof says."""
+    path, proof = _page(root, name)
+    code = marked_code(root / "src").get(name, {})
+    changed = [
+        item
+        for item in sorted(proof.code.keys() | code.keys())
+        if proof.code.get(item) != code.get(item)
+    ]
+    parts = []
+    for item in changed:
+        parts.append(_diff(root, name, item, proof.code.get(item), now=item in code))
+        named = _sentences(path.read_text(encoding="utf-8"), item)
+        parts += [f"  proofs/{name}.md: {sentence}" for sentence in named]
+        if not named:
+            parts.append(f"  No sentence names it: read all of proofs/{name}.md.")
+        parts.append("")
+    return "\n".join(parts) or f"The code of {name} is as it was accepted.\n"
+
+
+def _diff(root: Path, claim: str, item: str, accepted: str | None, now: bool) -> str:
+    """Return the diff of one function or class since its hash was written into the page.
+
+    ``accepted`` is the hash in the page, None if the page does not list the item. ``now`` is false
+    if nothing is marked there any more.
+    """
+    if not now:
+        return f"{item}: no longer marked"
+    commit = _commit_of(root, claim, f"`{item}` sha256:{accepted}") if accepted else None
+    before = _source(root, item, commit) if commit else []
+    after = _source(root, item, None)
+    if accepted and not before:
+        head = f"{item}: no commit has the code that was accepted; this is all of it"
+    elif not accepted:
+        head = f"{item}: newly marked"
+    else:
+        head = f"{item}: changed since {commit}"
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]
+    if not lines:
+        lines = ["(the lines are the same)"]
+    return "\n".join([head, *("    " + line for line in lines)])
+
+
+def _commit_of(root: Path, claim: str, line: str) -> str | None:
+    """Return the newest commit that wrote this line into the page of the claim."""
+    found = _git(root, "log", "-1", "--format=%h", f"-S{line}", "--", f"proofs/{claim}.md")
+    return found.strip() or None if found is not None else None
+
+
+def _source(root: Path, item: str, commit: str | None) -> list[str]:
+    """Return the lines of a function or class, in the files or in a commit; none if it is gone."""
+    parts = item.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        module, name = "src/" + "/".join(parts[:cut]), ".".join(parts[cut:])
+        for path in (f"{module}.py", f"{module}/__init__.py"):
+            text = _text(root, path, commit)
+            for found, node in _definitions(ast.parse(text)) if text else ():
+                if found == name:
+                    first = min([node.lineno, *(call.lineno for call in node.decorator_list)])
+                    return text.splitlines()[first - 1 : node.end_lineno]
+    return []
+
+
+def _text(root: Path, path: str, commit: str | None) -> str:
+    if commit:
+        return _git(root, "show", f"{commit}:{path}") or ""
+    return (root / path).read_text(encoding="utf-8") if (root / path).exists() else ""
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """Return what git prints, or None: there may be no git, no history, or no such file."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout.decode() if done.returncode == 0 else None
+
+
+def _sentences(page: str, item: str) -> list[str]:
+    """Return the sentences of a proof's page that name this function or class.
+
+    A name with an underscore or a capital is found anywhere, a plain word only between backticks.
+    """
+    text = NO_PROSE.sub("", FENCED.sub("\n\n", page))
+    names = [part for part in item.split(".")[1:] if part != "<locals>"]
+    names = [name for name in names if name.lower() != name] + names[-1:]
+    marked = any(re.search("[_A-Z]", name) for name in names)
+    patterns = [rf"`[^`]*\b{re.escape(name)}\b[^`]*`" for name in names]
+    if marked:
+        patterns += [rf"(?<!\w){re.escape(name)}\b" for name in names if re.search("[_A-Z]", name)]
+    pattern = re.compile("|".join(patterns))
+    found = [" ".join(part.split()) for part in BREAK.split(text)]
+    return [part for part in found if pattern.search(part)]
+
+
 # --- what is written
 
 
-def accept(root: Path = ROOT, names: Sequence[str] = ()) -> None:
-    """Write the current code and hashes into the proofs with these ids, or into all proofs."""
-    code = marked_code(root / "src")
-    for name in names or sorted(read_proofs(root)):
-        path = root / "proofs" / f"{name}.md"
-        if not path.exists():
-            raise FileNotFoundError(f"there is no proofs/{name}.md")
-        marked = sorted(code.get(name, {}).items())
-        items = [f"- `{item}` sha256:{digest}" for item, digest in marked]
-        text, count = CODE_LIST.subn(
-            "\n".join(["Code:", *items]) + "\n", path.read_text(encoding="utf-8"), count=1
-        )
-        if count == 0:
-            raise ValueError(f"proofs/{name}.md has no list 'Code:'")
-        path.write_text(text, encoding="utf-8")
+def accept(root: Path, name: str, read: str) -> None:
+    """Write the current code of one claim into its proof, with a line of what was looked at."""
+    path, proof = _page(root, name)
+    read = " ".join(read.split())
+    code = marked_code(root / "src").get(name, {})
+    _check_reading(root, proof, code, read)
+    items = [f"- `{item}` sha256:{digest}" for item, digest in sorted(code.items())]
+    text = CODE_LIST.sub(
+        lambda _: "\n".join(["Code:", *items]) + "\n", path.read_text(encoding="utf-8"), count=1
+    )
+    line = f"- {datetime.now(UTC).date()} (code {code_digits(code)}): {read}"
+    line = "\n  ".join(textwrap.wrap(line, 98, break_long_words=False, break_on_hyphens=False))
+    if not READINGS.search(text):
+        text = TEST_LIST.sub("\n", text).rstrip("\n") + "\n\n## Readings\n"
+    text = READINGS.sub(lambda found: found[0] + line + "\n", text)
+    path.write_text(text, encoding="utf-8")
     write_docs(root)
+
+
+def _page(root: Path, name: str) -> tuple[Path, Proof]:
+    path = root / "proofs" / f"{name}.md"
+    if not path.exists():
+        raise FileNotFoundError(f"there is no proofs/{name}.md")
+    if not CODE_LIST.search(path.read_text(encoding="utf-8")):
+        raise ValueError(f"proofs/{name}.md has no list 'Code:'")
+    return path, read_proof(path)
+
+
+def _check_reading(root: Path, proof: Proof, code: dict[str, str], read: str) -> None:
+    if proof.readings and proof.readings[-1][0] == code_digits(code) and proof.code == code:
+        raise ValueError(
+            f"the code of {proof.name} is as it was accepted; there is nothing to read"
+        )
+    if len(read.split()) < READ_WORDS:
+        raise ValueError(
+            "--read is a sentence about what you looked at: which step of the proof, against which "
+            "change, and why it still holds"
+        )
+    for name, other in read_proofs(root).items():
+        if any(read == line for _, line in other.readings):
+            raise ValueError(f"proofs/{name}.md has the same line; each reading is about one proof")
 
 
 def write_docs(root: Path = ROOT) -> None:
@@ -352,12 +528,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("check", help="print what does not fit together")
-    accepting = commands.add_parser("accept", help="the proofs have been read against the code")
-    accepting.add_argument("ids", nargs="*", help="claims to accept; all if none is named")
+    looking = commands.add_parser(
+        "look", help="print what changed since a claim was accepted, and what its proof says of it"
+    )
+    looking.add_argument("id", help="the claim")
+    accepting = commands.add_parser(
+        "accept", help="one proof has been read against the code as it is now (see look)"
+    )
+    accepting.add_argument("id", help="the claim; one call accepts one")
+    accepting.add_argument(
+        "--read", required=True, metavar="LINE", help="what was looked at, and why it still holds"
+    )
     commands.add_parser("docs", help="write docs/claims.md and the lists of tests")
     options = parser.parse_args(arguments)
+    try:
+        return _run(options)
+    except (FileNotFoundError, ValueError) as error:
+        parser.error(str(error))
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.command in {"look", "accept"}:
+        print(look(options.root, options.id))
     if options.command == "accept":
-        accept(options.root, options.ids)
+        accept(options.root, options.id, options.read)
     elif options.command == "docs":
         write_docs(options.root)
     found = problems(options.root) if options.command == "check" else []

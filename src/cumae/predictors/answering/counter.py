@@ -73,7 +73,7 @@ class Desk(Protocol):
         """Return why the rest of a call gets no answer."""
 
 
-@claim("STORE", "EVER", "QUERY", "BBL", "UNV")
+@claim("STORE", "EVER")
 class Counter:
     """Counts, records and hands out every answer of a predictor.
 
@@ -98,7 +98,7 @@ class Counter:
 
     # Calls for answers
 
-    @claim("STORE")
+    @claim("STORE", "QUERY")
     def answer(self, desk: Desk, calls: Sequence[Call]) -> list[QueuedCall]:
         """Return calls when their answers are recorded, or they are refused."""
         # First of all: a forked process has a broken queue.
@@ -119,7 +119,7 @@ class Counter:
         finally:
             CALLS.objects = outside
 
-    @claim("STORE", "REPLICAS")
+    @claim("STORE", "REPLICAS", "QUERY", "BBL", "UNV")
     def _lead(self, desk: Desk, calls: list[QueuedCall], own: int) -> None:
         """Answer the first calls, and mark them as done when nothing of that can be lost.
 
@@ -170,7 +170,7 @@ class Counter:
             with suppress(Exception):  # nothing that was answered must wait to be committed
                 self.journal.end_turn()
 
-    @claim("STORE", "EVER")
+    @claim("STORE", "EVER", "BBL")
     def _taken(
         self, desk: Desk, calls: list[QueuedCall], own: int, batch: CallBatch
     ) -> tuple[list[QueuedCall], int, int]:

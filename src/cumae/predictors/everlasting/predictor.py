@@ -62,7 +62,7 @@ from cumae.randomness import SYSTEM, Source, permutation, source_for
 IDS = "query_ids"  # the parameter's name, for messages
 
 
-@claim("EVER", "USER", "FRESH", "MEMO", "LATE")
+@claim("EVER")
 class EverlastingPredictor(PhasedPredictor):
     """Answer classification queries for ever, protecting the training rows and every query.
 
@@ -343,8 +343,7 @@ class EverlastingPredictor(PhasedPredictor):
     @property
     def remaining_(self) -> float:
         """Answers left: infinite, unless rows run short."""
-        state = self._seen_state()
-        left: float = state.rows_from.remaining(state)
+        left: float = (state := self._seen_state()).rows_from.remaining(state)
         return left
 
     @property
@@ -426,10 +425,10 @@ class EverlastingPredictor(PhasedPredictor):
             If rows run short; nothing was answered or spent then.
         """
         check_fitted(self)
-        return self._counter_.answer(self, [Call(X, users, clients, query_ids, request_id)])[
-            0
-        ].result()
+        call = Call(X, users, clients, query_ids, request_id)
+        return self._counter_.answer(self, [call])[0].result()
 
+    @claim("USER")
     def _read(self, call: Call) -> Asked:
         if call.as_counts:
             raise InvalidParameter("EverlastingPredictor releases no counts; ask for labels.")
@@ -453,11 +452,11 @@ class EverlastingPredictor(PhasedPredictor):
     def _hidden(self, ids: list[Any] | None) -> list[tuple[bytes, ...]] | None:
         return None if ids is None else list(map(self._state_.hide.known_as, ids))
 
+    @claim("LATE", "FRESH")
     def _room(self, state: EverlastingState) -> int:
-        room = state.rows_from.until_next(state)
-        if state.following is not None and self._counter_.journal.durable and room > state.ahead:
-            return room - state.ahead
-        return room
+        room, durable = state.rows_from.until_next(state), self._counter_.journal.durable
+        ahead = state.ahead if durable and state.following is not None else 0
+        return room - ahead if room > ahead else room
 
     @claim("EVER", "USER", "MEMO", "LABELLED")
     def _answers(
@@ -532,6 +531,7 @@ class EverlastingPredictor(PhasedPredictor):
             )
         return Step(lambda: state.entered(coins.source), slow=True)
 
+    @claim("LATE")
     def _may_be_ahead(self, state: EverlastingState, following: PhaseTraining) -> bool:
         """Tell whether the next phase is written from here on, before it begins."""
         here = 0 < state.left == state.ahead
@@ -549,7 +549,7 @@ class EverlastingPredictor(PhasedPredictor):
 
     # Labels that come later, and fresh rows
 
-    @claim("LABELLED")
+    @claim("LABELLED", "USER")
     def add_labelled(self, X: Any, y: ArrayLike, *, users: Any = None) -> Self:
         """Add labelled rows to those of the next phase; they are protected like training rows.
 
