@@ -157,7 +157,8 @@ def test_nothing_that_is_asked_can_be_seen_in_any_channel(oracle: Path, tmp_path
     seen += Path(f"/proc/{served.process.pid}/comm").read_bytes()
     limits = Path(f"/proc/{served.process.pid}/limits").read_text()
     assert limits.split("Max core file size")[1].split()[:2] == ["0", "0"]
-    assert served.stop() == 0
+    assert served.stop(signal.SIGHUP) == 0
+    assert "stopped; all oracles are closed" in served.told
     seen += served.told.encode()
     for file in tmp_path.rglob("*"):
         seen += file.read_bytes() if file.is_file() and ".keys" not in str(file) else b""

@@ -31,7 +31,6 @@ from cumae.serve.settings import Settings
 
 Scope = MutableMapping[str, Any]
 JSON, OCTETS, TEXT = b"application/json", b"application/octet-stream", b"text/plain; version=0.0.4"
-LARGE_BODY = 2**18  # bytes, from which on a body is read in a thread
 SINGLE = frozenset(  # headers of which two would be read in two ways
     (b"authorization", b"content-encoding", b"content-length", b"content-type", b"host", b"origin")
 ) | {b"inference-header-content-length", b"idempotency-key", b"transfer-encoding"}
@@ -211,8 +210,8 @@ class Server:
         served = self._model(request)
         length = v2.length_of_header(request.headers.get(b"inference-header-content-length"))
         body = await self.bodies.read(request.receive, request.headers)
-        wish = await _decoded(body, v2.decode, served.form, body, length, read_json)
-        answers = await self._answers(served, wish.question, request, wish.id)
+        wish = await self.bodies.work(len(body), v2.decode, served.form, body, length, read_json)
+        answers = await self._answers(served, wish.question, request, _one_id(wish.id, request))
         head = {"model_name": served.name, "model_version": VERSION}
         if wish.id:
             head["id"] = wish.id
@@ -226,7 +225,7 @@ class Server:
         """Answer a request of KServe's first protocol."""
         served = self._model(request)
         body = await self.bodies.read(request.receive, request.headers)
-        question = await _decoded(body, v1.decode_v1, served.form, body, read_json)
+        question = await self.bodies.work(len(body), v1.decode_v1, served.form, body, read_json)
         answers = await self._answers(served, question, request, _key_of(request))
         return Reply(predictions(served.labels, answers))
 
@@ -236,8 +235,8 @@ class Server:
         kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         body = await self.bodies.read(request.receive, request.headers)
         sizes = v1.UnpackLimits(self.settings.most_rows, self.settings.most_unpacked)
-        decode = (v1.decode_mlflow, served.form, body, kind.decode("latin-1"), read_json, sizes)
-        question = await _decoded(body, *decode)
+        given = (served.form, body, kind.decode("latin-1"), read_json, sizes)
+        question = await self.bodies.work(len(body), v1.decode_mlflow, *given)
         answers = await self._answers(served, question, request, _key_of(request))
         return Reply(predictions(served.labels, answers))
 
@@ -245,7 +244,7 @@ class Server:
         """Take labels of earlier queries, or new rows with labels."""
         served = self._model(request)
         body = await self.bodies.read(request.receive, request.headers)
-        given = read_json(body)
+        given = await self.bodies.work(len(body), read_json, body)
         if not isinstance(given, dict):
             raise bad("the body must be a JSON object with labels")
         count = await served.label(request.who, given, self.settings.most_rows)
@@ -397,16 +396,19 @@ class Server:
             self.limits.close()
 
 
-async def _decoded(body: bytes, decode: Callable[..., Any], *given: Any) -> Any:
-    """Return what a body asks; a large one is read in a thread, so that others go on."""
-    if len(body) > LARGE_BODY:
-        return await asyncio.to_thread(decode, *given)
-    return decode(*given)
-
-
 def _key_of(request: Request) -> str:
     """Return the id of a request whose protocol has none, from its header."""
     return v2.request_id(request.headers.get(b"idempotency-key", b"").decode("latin-1"))
+
+
+def _one_id(given: str, request: Request) -> str:
+    """Return the id of a request, from its body or from its header; refuse two that differ."""
+    if b"idempotency-key" not in request.headers:  # as mostly
+        return given
+    key = _key_of(request)
+    if given and key and key != given:
+        raise bad("id and Idempotency-Key differ")
+    return given or key
 
 
 def _readiness(told: dict[str, Any]) -> Reply:

@@ -6,15 +6,19 @@ import asyncio
 import json
 import zlib
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from cumae.serve.errors import Refused, bad, busy, too_large, unsupported
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
+Result = TypeVar("Result")
 ALL_BODIES = 16  # bodies of the largest size that may be held while they come
+LARGE = 2**18  # bytes, from which on they are read in a thread
+RATIO = 16  # of unpacked bytes to packed ones, of JSON
 GZIP = 31  # zlib's number for the format with a header and a checksum
+MOST_MEMBERS = 64  # of a packed body: each takes a copy of what is left
 PACKED = "the body is larger than this server takes"
 UNPACKED = "the unpacked body is larger than this server takes"
 NO_JSON = "the body is no JSON"
@@ -34,6 +38,7 @@ class BodyReader:
     def __init__(self, packed: int, unpacked: int, seconds: float) -> None:
         self._packed, self._unpacked, self._seconds = packed, unpacked, seconds
         self._held = 0  # bytes of all bodies of which more is to come
+        self._room = asyncio.Semaphore(2)
 
     async def read(self, receive: Receive, headers: dict[bytes, bytes]) -> bytes:
         """Return a body, unpacked.
@@ -58,8 +63,25 @@ class BodyReader:
         if len(body) > self._packed:
             raise too_large(PACKED)
         if encoding == b"gzip":
-            return unpack(body, self._unpacked)
+            return await self.work(len(body) * RATIO, unpack, body, self._unpacked)
         return bytes(body)
+
+    async def work(self, size: int, read: Callable[..., Result], *given: Any) -> Result:
+        """Read something; if it is large in a thread, two at a time, so that others go on.
+
+        Parameters
+        ----------
+        size : int
+            Bytes that are read.
+        read : callable
+            What reads them.
+        *given : object
+            Its arguments.
+        """
+        if size <= LARGE:
+            return read(*given)
+        async with self._room:
+            return await asyncio.to_thread(read, *given)
 
     async def _rest(self, receive: Receive, first: bytes) -> bytes:
         """Return a body that comes in pieces."""
@@ -100,6 +122,8 @@ def unpack(body: bytes, most: int) -> bytes:
     pieces: list[bytes] = []
     left = most
     while body or not pieces:
+        if len(pieces) == MOST_MEMBERS:
+            raise bad("the body is packed in too many parts")
         packed = zlib.decompressobj(GZIP)
         try:
             pieces.append(packed.decompress(body, left + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import socket
@@ -54,9 +55,10 @@ class StrictProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
-        self._count(len(name) + len(value))
-        super().on_header(name, value)
+        """Take a header; what follows a body in pieces is none, and is left out."""
+        self._count(len(name) + len(value) + len(": \r\n"))
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Begin to answer."""
@@ -129,6 +131,8 @@ def run(settings: Settings) -> None:
     # of a stop that closed all is 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # a terminal that is closed; not nohup
+        signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     listening = bound(settings)
     try:
         house = House(settings.models, freeze=True)

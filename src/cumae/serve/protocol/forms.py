@@ -56,7 +56,8 @@ class RowFormat:
         if table.shape[1] != self.width:
             raise bad(f"a row has {self.width} columns here")
         if self.kind == NUMBERS:
-            return table
+            is_read = table.dtype == np.float64
+            return table if is_read else floats(table.ravel()).reshape(table.shape)
         return self._from_columns([column.tolist() for column in table.T], len(table))
 
     def from_columns(self, columns: Mapping[str, Any]) -> Any:
@@ -170,7 +171,7 @@ def check_ids(ids: Any, count: int, name: str) -> None:
 
 def floats(column: Any) -> Floats:
     """Return a column of cells as floats; what is no number is missing."""
-    if isinstance(column, np.ndarray):
+    if isinstance(column, np.ndarray) and column.dtype != object:
         return column.astype(np.float64, copy=False)
     plain = plain_floats(column)
     if plain is not None:

@@ -166,8 +166,12 @@ def _from_parquet(form: RowFormat, body: bytes, sizes: UnpackLimits) -> Any:
     count = n_bytes = 0
     try:
         file = pq.ParquetFile(io.BytesIO(body))
-        if file.metadata.num_rows > sizes.rows:
+        facts = file.metadata
+        if facts.num_rows > sizes.rows:
             raise too_large("more rows than this server takes in one request")
+        groups = [facts.row_group(place) for place in range(facts.num_row_groups)]
+        if sum(group.total_byte_size for group in groups) > sizes.unpacked:  # as the file says
+            raise too_large("more bytes than this server takes in one request")
         columns = {name: [] for name in file.schema_arrow.names}
         if len(columns) != len(file.schema_arrow.names):
             raise bad("the columns of the Parquet file must have different names")

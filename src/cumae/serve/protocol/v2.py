@@ -34,6 +34,7 @@ CONTENT_TYPES = {None, "np", "pd", "str", "datetime"}  # of MLServer's codecs
 IDS = ("query_ids", "user_ids")  # names of tensors with ids, unless a column has such a name
 LENGTH_BYTES = 4  # before each text of a binary tensor
 MOST_INPUTS = 10_000
+LARGEST = 2**53  # below which a float holds every whole number
 
 
 class Wish(NamedTuple):
@@ -172,7 +173,8 @@ def _from_bytes(data: memoryview, kind: str, count: int) -> Any:
         return (np.frombuffer(data, dtype=np.uint8) != 0).astype(np.float64)
     found = np.frombuffer(data, dtype=dtype)
     with np.errstate(all="ignore"):
-        return found.astype(np.float64)
+        column = found.astype(np.float64)
+    return found if _is_long(column, kind) else column
 
 
 def _texts(data: memoryview, count: int) -> list[Any]:
@@ -206,7 +208,8 @@ def _from_json(data: Any, kind: str, shape: list[int]) -> Any:
     if kind == BYTES:
         return [one if isinstance(one, str) else None for one in data]
     plain = plain_floats(data)
-    return _within(floats(data) if plain is None else plain, kind)
+    column = floats(data) if plain is None else plain
+    return _whole(data, kind) if _is_long(column, kind) else _within(column, kind)
 
 
 def _is_nested(data: list[Any]) -> bool:
@@ -232,6 +235,22 @@ def _within(column: Floats, kind: str) -> Floats:
         low, high = (0, 1) if kind == "BOOL" else _ends(dtype)
         good = (column >= low) & (column <= high) & (column == np.floor(column))
     return np.where(good, column, np.nan)
+
+
+def _is_long(column: Floats, kind: str) -> bool:
+    """Return whether floats may make one of two whole numbers of 64 bits."""
+    return kind in ("INT64", "UINT64") and bool((np.abs(column) >= LARGEST).any())
+
+
+def _whole(data: list[Any], kind: str) -> Any:
+    """Return numbers of JSON as whole numbers of 64 bits; what is none is missing."""
+    info = np.iinfo(np.dtype(TYPES[kind]))
+    read = [int(one) if isinstance(one, float) and one.is_integer() else one for one in data]
+    found = np.empty(len(read), dtype=object)
+    found[:] = [
+        int(one) if isinstance(one, int) and info.min <= one <= info.max else None for one in read
+    ]
+    return found
 
 
 def _ends(dtype: np.dtype[Any]) -> tuple[float, float]:
