@@ -11,7 +11,8 @@ survey, and shows what the server adds to a request of 10,000 rows. MLServer (in
 the tests, tools/make_clients.py) has a trivial tree of scikit-learn, and nothing durable.
 
 The second asks one oracle from 16 connections for so many seconds, and compares the memory of the
-server over that time, and the ledger with the answers that came.
+server over that time, and the ledger with the answers that came. Its phases do not grow, because
+an oracle keeps the queries of its phase: what is left to grow is the server.
 """
 
 from __future__ import annotations
@@ -115,15 +116,16 @@ def memory(pid: int) -> int:
 def make(target: str, folder: Path) -> np.ndarray[Any, Any]:
     """Make the oracle of a target; return a row to ask."""
     path = folder / f"{target}.db"
-    if target in ("echo", "thresholds"):
+    if target in ("echo", "thresholds", "soak"):
         x = np.random.default_rng(0).random((200_000, 1))
-        made = EverlastingPredictor(Thresholds(), epsilon=1.0, columns=[(0, 1)])
+        more: dict[str, Any] = {"growth": 1.0} if target == "soak" else {}
+        made = EverlastingPredictor(Thresholds(), epsilon=1.0, columns=[(0, 1)], **more)
         made.fit(x, (x[:, 0] > 0.3).astype(int)).save_to(path)
         return x
     survey = load_health_survey()
     count = 5_000 if target == "wide_echo" else 100_000
     X, y = survey.data[:count], survey.target[:count]
-    more: dict[str, Any] = {"prior": False}
+    more = {"prior": False}
     if target == "survey":
         more = {"columns": [survey.bounds[name] for name in X.columns]}
     made = EverlastingPredictor(DecisionTreeClassifier(max_depth=4), epsilon=1.0, **more)
@@ -270,17 +272,18 @@ def compare(targets: list[str], rounds: int, seconds: float) -> dict[str, Any]:
 def soak(seconds: float) -> dict[str, Any]:
     """Return how memory and ledger stand after asking for long."""
     with tempfile.TemporaryDirectory() as place:
-        one = Running("thresholds", Path(place))
+        one = Running("soak", Path(place))
         load(one.port, one.single, 16, 10)
-        path = Path(place, "thresholds.db")
+        path = Path(place, "soak.db")
         before, used = memory(one.process.pid), store.status(path).totals.answers
-        sizes, count, until = [], 0, time.monotonic() + seconds
+        sizes, phases, count, until = [], [], 0, time.monotonic() + seconds
         while time.monotonic() < until:
             count += len(load(one.port, one.single, 16, min(30.0, until - time.monotonic())))
             sizes.append(memory(one.process.pid))
+            phases.append(store.status(path).totals.phase)
         after = store.status(path).totals.answers
         code = one.stop()
-        told = {"answers": count, "recorded": after - used, "exit_code": code}
+        told = {"answers": count, "recorded": after - used, "exit_code": code, "phases": phases}
         return {**told, "seconds": seconds, "kb_before": before, "kb_after": sizes}
 
 

@@ -249,11 +249,11 @@ def test_cells_of_all_types_arrive_as_they_were_sent(
 
 def test_strange_texts_and_missing_cells_are_answered_and_counted(server: InThread) -> None:
     before = charged(server, "job"), charged(server, "age")
-    jobs = ["\ud800", None, 5, True, "a" * 1_000_000, [], {}, float("nan"), 10**400]
+    jobs: list[Any] = ["\ud800", None, 5, True, "a" * 1_000_000, [], {}, float("nan"), 10**400]
     rows = [{"job": one, "noise": 0.5} for one in jobs]
     got = server.ask("POST", "/v1/models/job:predict", json.dumps({"instances": rows}).encode())
     assert set(got.json["predictions"]) <= {0, 1, -1}
-    ages = [None, "0.9", True, [], -1e308, 10**400]
+    ages: list[Any] = [None, "0.9", True, [], -1e308, 10**400]
     rows = [{"age": one, "noise": 0.5} for one in ages]
     got = server.ask("POST", "/v1/models/age:predict", json.dumps({"instances": rows}).encode())
     assert set(got.json["predictions"]) <= {0, 1, -1}
@@ -267,7 +267,7 @@ def test_three_hundred_columns_of_zeros_and_ones(server: InThread) -> None:
     rows[2, 7] = np.nan
     body = json.dumps({"instances": rows.tolist()}).encode()  # with NaN
     assert server.ask("POST", "/v1/models/wide:predict", body).json["predictions"] == [0, 1, -1]
-    tensor = {"name": "rows", "shape": [3, 300], "datatype": "BOOL"}
+    tensor: dict[str, Any] = {"name": "rows", "shape": [3, 300], "datatype": "BOOL"}
     packed = np.nan_to_num(rows).astype(np.uint8).tobytes()
     tensor["parameters"] = {"binary_data_size": len(packed)}
     head = json.dumps({"inputs": [tensor]}).encode()
