@@ -9,9 +9,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from cumae.charts import HEIGHT, TOP, Chart, Series, picture, svg
 from cumae.cli import app
 from cumae.cli.app import ExitCode
-from cumae.cli.demo.charts import HEIGHT, TOP, Chart, Series, picture, svg
 
 
 @pytest.mark.parametrize("epsilon", ["-1", "0", "much", "nan"])

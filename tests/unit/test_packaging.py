@@ -26,10 +26,12 @@ ROOT = Path(__file__).parents[2]
 DATA = "cumae/datasets/data/brfss_highbp.csv.gz"
 FORECASTS = "cumae/planning/forecasts.json"
 RARE = "cumae/planning/rare.json"
+PAGES = {f"cumae/serve/pages/{name}" for name in ("templates/base.html", "static/style.css")}
+PAGES.add("cumae/proofs/PAGES.md")
 # What an environment without extras must do without, although these tests have it.
 ABSENT = (
     *("apsw", "cryptography", "dask", "dp_accounting", "hatchling", "matplotlib", "opendp"),
-    *("orjson", "polars", "psycopg", "pyarrow", "pytest", "starlette", "uvicorn"),
+    *("jinja2", "orjson", "polars", "psycopg", "pyarrow", "pytest", "starlette", "uvicorn"),
 )
 
 
@@ -142,7 +144,7 @@ def asked(clean: Clean) -> Path:
 
 def test_the_bundled_data_are_in_the_wheel_and_the_source_distribution(dist: Path) -> None:
     with zipfile.ZipFile(wheel_in(dist)) as archive:
-        assert {DATA, FORECASTS, RARE, "cumae/py.typed"} <= set(archive.namelist())
+        assert {DATA, FORECASTS, RARE, "cumae/py.typed"} | PAGES <= set(archive.namelist())
         assert {name.split("/")[0].split("-")[0] for name in archive.namelist()} == {"cumae"}
     (source,) = dist.glob("*.tar.gz")
     with tarfile.open(source) as archive:

@@ -17,6 +17,7 @@ LOOK_SECONDS = 1.0  # after which a changed file of keys is read again
 BLOCK = 64  # parts of a limit of answers, each of which is written down before it is used
 BEARER = b"bearer "
 MOST_NAME = 128
+SEE = "see"  # the right that comes with each role: to see what a model promises
 LOCAL_HOSTS = (b"localhost", b"127.0.0.1", b"[::1]")
 
 
@@ -41,8 +42,8 @@ class Who(NamedTuple):
     key: AccessKey | None = None
 
     def may(self, role: str) -> bool:
-        """Return whether they may do something."""
-        return role in self.roles or "admin" in self.roles
+        """Return whether they may do something; who may do anything may see what is public."""
+        return role in self.roles or "admin" in self.roles or (role == SEE and bool(self.roles))
 
     def sees(self, model: str) -> bool:
         """Return whether a model is one of theirs."""
@@ -125,12 +126,28 @@ class Door:
     def _by_key(self, given: bytes) -> Who:
         self._look_again()
         name, hashed = parsed(given) or ("", "")
-        key = self._known.get(name)
-        if not fits(key, hashed) or key is None:
+        if not fits(self._known.get(name), hashed):
             raise no_key()
-        if not key.is_valid(dt.datetime.now(dt.UTC).date()):
+        return self.holder(name)
+
+    def holder(self, name: str) -> Who:
+        """Return who has a key, as long as it is valid; who names it was let in by it before.
+
+        Parameters
+        ----------
+        name : str
+            The public name of the key.
+        """
+        self._look_again()
+        key = self._known.get(name)
+        if key is None or not key.is_valid(dt.datetime.now(dt.UTC).date()):
             raise no_key()
         return Who(key.client, frozenset(key.roles), key.models, key)
+
+    @property
+    def keys(self) -> KeyFile | None:
+        """The file of keys; None if there is none."""
+        return self._file
 
     def _look_again(self) -> None:
         """Read the file again if it has changed; if it cannot be read, nobody has a key."""
@@ -224,6 +241,10 @@ class Limits:
             self._write({**self._used, **self._marks, name: mark})
             self._marks[name] = mark
         self._used[name] = used
+
+    def used(self, name: str) -> int:
+        """Return how many rows of its limit a key has used."""
+        return self._used.get(name, 0)
 
     def give_back(self, key: AccessKey | None, n_rows: int) -> None:
         """Undo what was counted for a request that the oracle refused without a charge."""

@@ -9,7 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    MutableMapping,
+    Sequence,
+)
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +41,7 @@ JSON, OCTETS, TEXT = b"application/json", b"application/octet-stream", b"text/pl
 SINGLE = frozenset(  # headers of which two would be read in two ways
     (b"authorization", b"content-encoding", b"content-length", b"content-type", b"host", b"origin")
 ) | {b"inference-header-content-length", b"idempotency-key", b"transfer-encoding"}
+ANY_METHOD = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
 ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -121,7 +129,7 @@ class Endpoint:
             request = Request(scope, receive, self._server.single)
             reply = await self._reply(request)
         except Exception as error:  # noqa: BLE001 - nothing of it may leave but what the table says
-            reply = self._server.refused(error)
+            reply = self.refused(request, error)
             if request is None or request.has_body:  # of which not all may have been read
                 reply = reply._replace(headers=(*reply.headers, (b"connection", b"close")))
         self._server.metrics.request(self._route, reply.status, time.monotonic() - began)
@@ -140,10 +148,18 @@ class Endpoint:
         if request.scope["method"] not in self._methods:
             raise MethodRefused(self._methods)
         if self._role:
-            request.who = self._server.door.who(request.headers, request.scope.get("client"))
+            request.who = self.who(request)
             if not request.who.may(self._role):
                 raise not_allowed()
         return await self._handler(request)
+
+    def who(self, request: Request) -> Who:
+        """Return who asks; refuse strangers."""
+        return self._server.door.who(request.headers, request.scope.get("client"))
+
+    def refused(self, _: Request | None, error: Exception) -> Reply:
+        """Return what is told about an error."""
+        return self._server.refused(error)
 
 
 class MethodRefused(Refused):
@@ -192,6 +208,7 @@ class Server:
         )
         self.metrics = Metrics()
         self.stopping = False
+        self.jobs: list[Callable[[], Coroutine[Any, Any, None]]] = []  # beside all requests
 
     def refused(self, error: Exception) -> Reply:
         """Return what is told about an error."""
@@ -201,17 +218,18 @@ class Server:
             number = log_internal(error)
             text = f"an error inside the server; its log has the number {number}"
             found = Refused(500, "internal", text)
+        self.metrics.refusals[found.code] += 1
         return Reply(found.body(), JSON, found.status, tuple(found.headers()))
 
     # What is asked
 
     async def infer(self, request: Request) -> Reply:
         """Answer a request of the Open Inference Protocol."""
-        served = self._model(request)
+        served = self.served(request)
         length = v2.length_of_header(request.headers.get(b"inference-header-content-length"))
         body = await self.bodies.read(request.receive, request.headers)
         wish = await self.bodies.work(len(body), v2.decode, served.form, body, length, read_json)
-        answers = await self._answers(served, wish.question, request, _one_id(wish.id, request))
+        answers = await self.answers(served, wish.question, request, _one_id(wish.id, request))
         head = {"model_name": served.name, "model_version": VERSION}
         if wish.id:
             head["id"] = wish.id
@@ -223,26 +241,26 @@ class Server:
 
     async def predict(self, request: Request) -> Reply:
         """Answer a request of KServe's first protocol."""
-        served = self._model(request)
+        served = self.served(request)
         body = await self.bodies.read(request.receive, request.headers)
         question = await self.bodies.work(len(body), v1.decode_v1, served.form, body, read_json)
-        answers = await self._answers(served, question, request, _key_of(request))
+        answers = await self.answers(served, question, request, _key_of(request))
         return Reply(predictions(served.labels, answers))
 
     async def invocations(self, request: Request) -> Reply:
         """Answer a request to MLflow's scoring server."""
-        served = self._model(request)
+        served = self.served(request)
         kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         body = await self.bodies.read(request.receive, request.headers)
         sizes = v1.UnpackLimits(self.settings.most_rows, self.settings.most_unpacked)
         given = (served.form, body, kind.decode("latin-1"), read_json, sizes)
         question = await self.bodies.work(len(body), v1.decode_mlflow, *given)
-        answers = await self._answers(served, question, request, _key_of(request))
+        answers = await self.answers(served, question, request, _key_of(request))
         return Reply(predictions(served.labels, answers))
 
     async def labels(self, request: Request) -> Reply:
         """Take labels of earlier queries, or new rows with labels."""
-        served = self._model(request)
+        served = self.served(request)
         body = await self.bodies.read(request.receive, request.headers)
         given = await self.bodies.work(len(body), read_json, body)
         if not isinstance(given, dict):
@@ -250,13 +268,27 @@ class Server:
         count = await served.label(request.who, given, self.settings.most_rows)
         return Reply(plain({"labels": count}))
 
-    def _model(self, request: Request) -> Served:
+    def served(self, request: Request) -> Served:
+        """Return the model that an address names, for those who may see it."""
         name = request.params.get("name", self.house.first)
         return self.house.find(name, request.params.get("version"), request.who)
 
-    async def _answers(
+    async def answers(
         self, served: Served, question: RowsAsked, request: Request, request_id: str
     ) -> Any:
+        """Return the answers to a question, within the limits of the server.
+
+        Parameters
+        ----------
+        served : Served
+            The model.
+        question : RowsAsked
+            The rows.
+        request : Request
+            The request, which says who asks.
+        request_id : str
+            Their name for it; empty if there is none.
+        """
         if question.n_rows > self.settings.most_rows:
             raise too_large("more rows than this server takes in one request")
         found = await served.ask(question, request.who, request_id, self.limits)
@@ -264,10 +296,6 @@ class Server:
         return found
 
     # What is looked at
-
-    async def alive(self, _: Request) -> Reply:
-        """Tell KServe's clients that there is a server."""
-        return Reply(plain({"status": "alive"}))
 
     async def live(self, _: Request) -> Reply:
         """Tell whether the process answers."""
@@ -292,18 +320,18 @@ class Server:
 
     async def metadata(self, request: Request) -> Reply:
         """Tell the inputs and the output of a model."""
-        served = self._model(request)
+        served = self.served(request)
         datatype = served.labels.datatype
         return Reply(plain(v2.metadata(served.form, served.name, VERSION, datatype)))
 
     async def model_ready(self, request: Request) -> Reply:
         """Tell whether a model can answer."""
-        served = self._model(request)
+        served = self.served(request)
         return _readiness({"name": served.name, "ready": not served.unwell and not self.stopping})
 
     async def nothing(self, request: Request) -> Reply:
         """Refuse what there is not: configuration and statistics of Triton."""
-        self._model(request)
+        self.served(request)
         raise unknown()
 
     async def index(self, request: Request) -> Reply:
@@ -317,25 +345,22 @@ class Server:
                         "state": "UNAVAILABLE" if one.unwell else "READY",
                         "reason": "",
                     }
-                    for one in self._seen(request)
+                    for one in self.seen(request)
                 ]
             )
         )
 
-    def _seen(self, request: Request) -> list[Served]:
+    def seen(self, request: Request) -> list[Served]:
+        """Return the models that somebody may see."""
         return [one for one in self.house.models.values() if request.who.sees(one.name)]
 
     async def models(self, request: Request) -> Reply:
         """Tell public facts of all models."""
-        return Reply(plain({"models": [one.facts() for one in self._seen(request)]}))
-
-    async def model(self, request: Request) -> Reply:
-        """Tell public facts of one model."""
-        return Reply(plain(self._model(request).facts()))
+        return Reply(plain({"models": [one.facts() for one in self.seen(request)]}))
 
     async def counts(self, request: Request) -> Reply:
         """Tell counts to Prometheus."""
-        ready = {one.name: not one.unwell for one in self._seen(request)}
+        ready = {one.name: not one.unwell for one in self.seen(request)}
         return Reply(self.metrics.text(ready), TEXT)
 
     async def described(self, _: Request) -> Reply:
@@ -346,8 +371,16 @@ class Server:
         """Refuse any other address."""
         raise unknown()
 
-    def app(self) -> Any:
-        """Return the application."""
+    def app(self, more: Sequence[Route] = (), elsewhere: Endpoint | None = None) -> Any:
+        """Return the application.
+
+        Parameters
+        ----------
+        more : sequence of Route
+            Further routes: the pages for people.
+        elsewhere : Endpoint, or None
+            Refuses any other address; None for one that refuses as protocols do.
+        """
         post, get = ("POST",), ("GET", "HEAD")
         one = "/v2/models/{name}"
         table: list[tuple[str, Handler, tuple[str, ...], str]] = [
@@ -357,7 +390,6 @@ class Server:
             ("/invocations", self.invocations, post, "ask"),
             ("/models/{name}/invocations", self.invocations, post, "ask"),
             ("/models/{name}/labels", self.labels, post, "label"),
-            ("/", self.alive, get, ""),
             ("/ping", self.ping, get, ""),
             ("/version", self.version, get, ""),
             ("/openapi.json", self.described, get, ""),
@@ -373,25 +405,27 @@ class Server:
             (f"{one}/stats", self.nothing, get, "ask"),
             ("/v1/models/{name}", self.model_ready, get, "ask"),
             ("/models", self.models, get, "look"),
-            ("/models/{name}", self.model, get, "look"),
             ("/metrics", self.counts, get, "look"),
         ]
         routes = [
             Route(path, Endpoint(self, path, handler, methods, role))
             for path, handler, methods, role in table
         ]
-        anything = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
-        elsewhere = Endpoint(self, "elsewhere", self.unknown_path, anything, "")
-        return Router(routes, redirect_slashes=False, default=elsewhere, lifespan=self.lifespan)
+        default = elsewhere or Endpoint(self, "elsewhere", self.unknown_path, ANY_METHOD, "")
+        routes += more
+        return Router(routes, redirect_slashes=False, default=default, lifespan=self.lifespan)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Any) -> AsyncIterator[None]:
         """Begin to answer; at the end answer what waits, and close all oracles."""
         self.house.start()
+        jobs = [asyncio.create_task(job()) for job in self.jobs]
         try:
             yield
         finally:
             self.stopping = True
+            for job in jobs:
+                job.cancel()
             await asyncio.to_thread(self.house.close)
             self.limits.close()
 

@@ -1,12 +1,15 @@
-"""Bodies of requests: their size, how they are packed, and JSON."""
+"""Bodies of requests: their size, how they are packed, JSON, and forms of browsers."""
 
 from __future__ import annotations
 
 import asyncio
+import email.parser
+import email.policy
 import json
 import zlib
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 import orjson
 
@@ -22,6 +25,8 @@ MOST_MEMBERS = 64  # of a packed body: each takes a copy of what is left
 PACKED = "the body is larger than this server takes"
 UNPACKED = "the unpacked body is larger than this server takes"
 NO_JSON = "the body is no JSON"
+MOST_FIELDS = 5_000
+FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
 class BodyReader:
@@ -153,3 +158,68 @@ def read_json(body: bytes) -> Any:
 def _whole(text: str) -> int | float:
     """Return a whole number; one of very many digits is infinite, as a large float is."""
     return int(text) if len(text) < 1_000 else float(text)
+
+
+class Sent(NamedTuple):
+    """The fields of a form.
+
+    Parameters
+    ----------
+    texts : dict of str to str
+        What was filled in, by the names of fields.
+    file : str
+        The text of a file; empty if there is none.
+    """
+
+    texts: dict[str, str]
+    file: str = ""
+
+    def __repr__(self) -> str:
+        return "<a form>"  # nothing of it belongs into a message
+
+    def get(self, name: str) -> str:
+        """Return what a field holds; empty if it is not there."""
+        return self.texts.get(name, "")
+
+
+def sent(body: bytes, content_type: bytes) -> Sent:
+    """Return what a form sent.
+
+    Parameters
+    ----------
+    body : bytes
+        The body.
+    content_type : bytes
+        Its type, with the parameters that it has.
+    """
+    kind = content_type.decode("latin-1").partition(";")[0].strip().lower()
+    try:
+        if kind == FORM:
+            pairs = parse_qsl(
+                body.decode("ascii"),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=MOST_FIELDS,
+            )
+            return Sent(dict(pairs))
+        if kind == PARTS:
+            return _from_parts(body, content_type)
+    except (ValueError, LookupError):  # of encodings that are none
+        raise bad("this form cannot be read; its texts and files must be UTF-8") from None
+    raise unsupported("a form sends texts, or a file")
+
+
+def _from_parts(body: bytes, content_type: bytes) -> Sent:
+    head = b"Content-Type: " + content_type + b"\r\n\r\n"
+    whole = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
+    texts, file = {}, ""
+    for number, part in enumerate(whole.iter_parts()):
+        content = part.get_payload(decode=True)
+        if number >= MOST_FIELDS or not isinstance(content, bytes):
+            raise bad("this form cannot be read")
+        name = part.get_param("name", header="content-disposition")
+        if part.get_filename() is not None:
+            file = content.decode("utf-8-sig")
+        elif isinstance(name, str):
+            texts[name] = content.decode("utf-8")
+    return Sent(texts, file)

@@ -6,6 +6,7 @@ buckets, because time tells more than counts do.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 BUCKETS = (0.01, 0.1, 1.0, 10.0)
@@ -19,6 +20,7 @@ class Metrics:
         self._rows: Counter[str] = Counter()
         self._times: Counter[float] = Counter()
         self._count, self.internal_errors = 0, 0
+        self.refusals: Counter[str] = Counter()
 
     def request(self, route: str, status: int, seconds: float) -> None:
         """Count a request.
@@ -38,6 +40,21 @@ class Metrics:
             if seconds <= bucket:
                 self._times[bucket] += 1
                 break
+
+    @property
+    def n_requests(self) -> int:
+        """Requests so far."""
+        return self._count
+
+    @property
+    def times(self) -> list[tuple[float, int]]:
+        """How many requests took how long: ends of coarse buckets in seconds, the last one open."""
+        found = [(bucket, self._times[bucket]) for bucket in BUCKETS]
+        return [*found, (math.inf, self._count - sum(count for _, count in found))]
+
+    def rows(self, model: str) -> int:
+        """Return how many rows of a model were answered."""
+        return self._rows[model]
 
     def answered(self, model: str, n_rows: int) -> None:
         """Count rows that were answered."""

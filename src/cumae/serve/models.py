@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.data import Column
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.predictors.stateful import StatefulPredictor, counter_of
 from cumae.serve.access import Limits, Who, not_allowed
@@ -35,6 +36,7 @@ class Served:
 
     def __init__(self, settings: ModelSettings, estimator: Any = None) -> None:
         self.name, self._tick = settings.name, settings.tick
+        self.settings = settings
         self.unwell = False
         self._engine: Engine | None = None
         self.model = open_oracle(settings.path, estimator=estimator, keys=settings.keys)
@@ -53,10 +55,10 @@ class Served:
                 "oracle or a model."
             )
         self.is_oracle = isinstance(self.model, StatefulPredictor)
-        self.form = _form_of(self.model)
+        self.columns, self.form = _form_of(self.model)
         self.labels = Labels(self.model.classes_.tolist())
         given = self.model.get_params(deep=False)
-        self._names_users = bool(given.get("user_ids", False))
+        self.names_users = bool(given.get("user_ids", False))
         self._caps_clients = given.get("client_cap") is not None
 
     def start(self) -> None:
@@ -116,8 +118,8 @@ class Served:
                 raise bad("this model is published, and has no use for ids")
             return {}
         whose: dict[str, Any] = {}
-        if self._names_users != (question.user_ids is not None):
-            told = "needs user_ids, one" if self._names_users else "has no use for user_ids, and"
+        if self.names_users != (question.user_ids is not None):
+            told = "needs user_ids, one" if self.names_users else "has no use for user_ids, and"
             raise bad(f"this oracle {told} for each row")
         if question.user_ids is not None:
             whose["users"] = question.user_ids
@@ -178,7 +180,7 @@ class Served:
         records = isinstance(rows[0], dict)
         X = self.form.from_records(rows) if records else self.form.from_rows(rows)
         users = given.get("user_ids")
-        if self._names_users != (users is not None):
+        if self.names_users != (users is not None):
             raise bad("user_ids must be given where the oracle asks for them, and nowhere else")
         return lambda: oracle.add_labelled(X, labels, users=users)
 
@@ -195,6 +197,7 @@ class Served:
         guarantee = self.model.guarantee_
         found["guarantee"] = {"epsilon": _number(guarantee.epsilon), "delta": guarantee.delta}
         found["guarantee"]["protects"] = str(guarantee.protects)
+        found["for_ever"] = not math.isfinite(getattr(self.model, "remaining_", math.inf))
         if self.is_oracle:
             for name in ("phase_", "answered_", "remaining_"):
                 if hasattr(self.model, name):
@@ -227,8 +230,8 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _form_of(model: Any) -> RowFormat:
-    """Return the form in which a model takes rows, from what was fixed at fit."""
+def _form_of(model: Any) -> tuple[list[Column], RowFormat]:
+    """Return columns, and the form in which a model takes rows, from what was fixed at fit."""
     if isinstance(model, StatefulPredictor):
         reader = counter_of(model).state.fitted.reader
         columns, as_frames = reader.columns, reader.as_frames
@@ -246,7 +249,8 @@ def _form_of(model: Any) -> RowFormat:
         for place, column in enumerate(columns.columns)
     ]
     kind = FRAME if as_frames else NUMBERS if columns.numbers_only else CELLS
-    return RowFormat(model.n_features_in_, columns.original_names, kind, numeric)
+    form = RowFormat(model.n_features_in_, columns.original_names, kind, numeric)
+    return columns.columns, form
 
 
 class House:

@@ -19,6 +19,7 @@ from cumae.serve.app import Server
 from cumae.serve.errors import error_body
 from cumae.serve.keys import KeyFile
 from cumae.serve.models import House
+from cumae.serve.pages.site import Site
 from cumae.serve.quiet_log import LOGGER, begin, no_dumps
 from cumae.serve.settings import Settings
 
@@ -167,7 +168,7 @@ def server_of(settings: Settings, house: House, tls: dict[str, Any]) -> uvicorn.
         Settings of TLS, as uvicorn names them.
     """
     config = uvicorn.Config(
-        Server(settings, house).app(),
+        Site(Server(settings, house)).app(),
         http=StrictProtocol,
         loop="uvloop",
         ws="none",

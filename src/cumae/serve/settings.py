@@ -32,12 +32,16 @@ class ModelSettings:
         What keeps the keys of an oracle, as in ``cumae.open``.
     schedule : str
         The step of the times at which answers are given, such as 10ms; empty for at once.
+    audit, evaluation : str, or None
+        What ``cumae audit --json`` and ``cumae score --json`` wrote about it, for its page.
     """
 
     path: str
     name: str = ""
     keys: str | None = None
     schedule: str = ""
+    audit: str | None = None
+    evaluation: str | None = None
 
     @property
     def tick(self) -> float:
@@ -58,10 +62,10 @@ class ModelSettings:
         name = self.name or (
             "oracle" if "://" in self.path else Path(self.path).name.partition(".")[0]
         )
-        if not NAME.fullmatch(name):
+        if not NAME.fullmatch(name) or name.endswith(".json"):
             raise InvalidParameter(
                 f"name={name!r}: name a model by up to 100 letters, digits, dots, underscores and "
-                "hyphens."
+                "hyphens, without .json at the end."
             )
         return replace(self, name=name)
 
@@ -96,6 +100,8 @@ class Settings:
         How long a client may take to send a body.
     drain_seconds : int
         How long a stop waits for clients.
+    backups : str, or None
+        The folder into which backups are written that somebody asks for on the page for operators.
     """
 
     models: tuple[ModelSettings, ...] = ()
@@ -113,6 +119,7 @@ class Settings:
     most_rows: int = 100_000
     body_seconds: float = 30.0
     drain_seconds: int = 20
+    backups: str | None = None
 
     @property
     def is_local(self) -> bool:

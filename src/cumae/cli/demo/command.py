@@ -47,8 +47,8 @@ def demo(
     started = time.monotonic()
     typer.echo("Loading cumae and the survey ...")
     # Here, because loading takes seconds: the line above is printed at once.
+    from cumae.charts import picture  # noqa: PLC0415
     from cumae.cli.demo import asking, page, steps  # noqa: PLC0415
-    from cumae.cli.demo.charts import picture  # noqa: PLC0415
     from cumae.cli.files.messages import promise_lines  # noqa: PLC0415
 
     _make(output)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from cumae.audit import Audit
-from cumae.cli.demo.charts import STYLE, Chart, Series, svg
+from cumae.charts import STYLE, Chart, Series, steps, svg
 from cumae.cli.demo.steps import Attacked, GivenAnswers, Interviews, Publication
 from cumae.privacy import Guarantee
 
@@ -198,8 +198,8 @@ def attack_chart(found: Findings) -> Chart:
         tuple(series),
         (0.0, right),
         (0.0, top),
-        _steps(right),
-        _steps(top),
+        steps(right),
+        steps(top),
     )
 
 
@@ -222,12 +222,6 @@ def _percent(low: float, high: float) -> list[tuple[float, str]]:
     first, last = round(low * 20), round(high * 20)
     step = max(1, (last - first) // 6)
     return [(place / 20, f"{place * 5} %") for place in range(first, last + 1, step)]
-
-
-def _steps(top: float) -> list[tuple[float, str]]:
-    size = 10 ** math.floor(math.log10(top / 2))
-    size *= next(times for times in (1, 2, 5, 10) if top / (size * times) < 6)
-    return [(size * place, f"{size * place:g}") for place in range(int(top / size) + 1)]
 
 
 def page(found: Findings) -> str:

@@ -32,6 +32,7 @@ STYLE = """\
 .chart .d0 { fill: var(--first); } .chart .d1 { fill: var(--second); }
 .chart .d2 { fill: var(--third); } .chart .d3 { fill: var(--faint); }
 .chart .paper { fill: var(--paper); }
+.chart .band { stroke: none; opacity: .2; }
 """
 
 DASHES = ("", "7 4", "2 3", "10 3 2 3")  # colour is never the only difference
@@ -53,6 +54,11 @@ class Series:
         Whether they are joined.
     dots : bool
         Whether each is shown.
+    band : sequence of pairs of float
+        The lowest and the highest likely value at each point: an area around a line, else a stroke
+        through each dot. Empty for none.
+    bars : bool
+        Whether each point is a bar from the lower axis instead.
     """
 
     name: str
@@ -60,6 +66,8 @@ class Series:
     look: int = 0
     line: bool = True
     dots: bool = True
+    band: Sequence[Point] = ()
+    bars: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,9 +193,9 @@ def _marks(chart: Chart) -> list[str]:
 def _legend(chart: Chart) -> list[str]:
     found, x = [], float(LEFT)
     for series in chart.series:
-        if series.line:
+        if series.line and not series.bars:
             found.append(_stroke([(x, 40), (x + 22, 40)], series.look))
-        if series.dots:
+        if series.dots or series.bars:
             found.append(_dot(x + 11, 40, series.look))
         found.append(_text(x + 28, 44, series.name, anchor="start"))
         x += 28 + LETTER * len(series.name) + 16
@@ -196,10 +204,42 @@ def _legend(chart: Chart) -> list[str]:
 
 def _drawn(chart: Chart, series: Series) -> str:
     points = [(chart.x(x), chart.y(y)) for x, y in series.points]
-    found = [_stroke(points, series.look)] if series.line else []
+    found = _band(chart, series, points)
+    if series.bars:
+        return "\n".join([*found, *_bars(points, series.look)])
+    if series.line:
+        found.append(_stroke(points, series.look))
     if series.dots:
         found += [_dot(x, y, series.look) for x, y in points]
     return "\n".join(found)
+
+
+def _band(chart: Chart, series: Series, points: Sequence[Point]) -> list[str]:
+    """Return where values are likely to lie: an area, or a stroke through each point."""
+    ends = [(chart.y(low), chart.y(high)) for low, high in series.band]
+    if not series.line:
+        return [
+            f'<line class="line c{series.look}" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" '
+            f'y2="{high:.1f}"/>'
+            for (x, _), (low, high) in zip(points, ends, strict=bool(ends))
+        ]
+    if not ends:
+        return []
+    edge = [(x, low) for (x, _), (low, _) in zip(points, ends, strict=True)]
+    edge += [(x, high) for (x, _), (_, high) in reversed([*zip(points, ends, strict=True)])]
+    listed = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
+    return [f'<polygon class="band d{series.look}" points="{listed}"/>']
+
+
+def _bars(points: Sequence[Point], look: int) -> list[str]:
+    """Return a bar for each point; as wide as leaves room between neighbours."""
+    low = HEIGHT - BOTTOM
+    wide = min(48.0, 0.7 * (WIDTH - LEFT - RIGHT) / max(1, len(points)))
+    return [
+        f'<rect class="d{look}" x="{x - wide / 2:.1f}" y="{y:.1f}" width="{wide:.1f}" '
+        f'height="{max(low - y, 0.0):.1f}"/>'
+        for x, y in points
+    ]
 
 
 def _stroke(points: Sequence[Point], look: int) -> str:
@@ -219,6 +259,13 @@ def _dot(x: float, y: float, look: int) -> str:
     }[look]
     listed = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
     return f'<polygon class="d{look}" points="{listed}"/>'
+
+
+def steps(top: float) -> list[tuple[float, str]]:
+    """Return where numbers stand at an axis from 0 to a value above 0: at most six round ones."""
+    size = 10 ** math.floor(math.log10(top / 2))
+    size *= next(times for times in (1, 2, 5, 10) if top / (size * times) < 6)
+    return [(size * place, f"{size * place:,g}") for place in range(int(top / size) + 1)]
 
 
 def picture(charts: Sequence[Chart]) -> str:

@@ -1,0 +1,1 @@
+"""Pages for people: the facts that programs get as JSON, without anything from outside."""
