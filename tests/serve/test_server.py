@@ -544,4 +544,5 @@ def test_neighbours_look_the_same_from_outside(tmp_path: Path) -> None:
 
 def _seen(got: Any, is_answer: bool) -> Any:
     headers = [(name, value) for name, value in got.headers if name != "date"]
-    return got.status, headers, len(got.body) if is_answer else got.body
+    body = re.sub(rb'"at": "[^"]*"', b"a time", got.body)  # of a look at the ledger
+    return got.status, headers, len(body) if is_answer else body

@@ -85,7 +85,6 @@ def _ledger(when: float, found: Status | str) -> Facts:
         "trouble": found.trouble,
         "entries": found.last.number,
         "unconfirmed_before": found.unconfirmed,
-        "head": found.last.hash.hex(),
         "epoch": totals.epoch,
         "answers": totals.answers,
         "releases": totals.releases,
