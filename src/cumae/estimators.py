@@ -35,7 +35,7 @@ class Origin:
     """What an estimator and all clones of it share; it knows nothing of parameters or rows."""
 
     paying: int = 0  # clones that have paid
-    told: bool = False  # whether one of them has warned that its guarantee is void
+    has_warned: bool = False  # whether one of them has warned that its guarantee is void
 
 
 @dataclass
@@ -236,7 +236,7 @@ def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
         )
 
 
-def is_first_told(estimator: PrivateEstimator) -> bool:
+def warns_first(estimator: PrivateEstimator) -> bool:
     """Tell whether no clone of the same estimator has warned yet that its guarantee is void.
 
     Parameters
@@ -248,7 +248,7 @@ def is_first_told(estimator: PrivateEstimator) -> bool:
         known = _CLONES.get(estimator)
         if known is None:
             return True
-        first, known.origin.told = not known.origin.told, True
+        first, known.origin.has_warned = not known.origin.has_warned, True
         return first
 
 

@@ -254,7 +254,7 @@ class Columns:
         orders = [column.order for column in self.columns if column.order is not None]
         return [order.key_bytes for order in orders]
 
-    def told_key(self, words: Sequence[float]) -> str:
+    def readable_key(self, words: Sequence[float]) -> str:
         """Return what a key stands for, where all columns are ordered.
 
         Parameters
@@ -262,13 +262,13 @@ class Columns:
         words : sequence of float
             The numbers of the key, of one column after the other.
         """
-        told, first = [], 0
+        parts, first = [], 0
         for column in self.columns:
             if column.order is None:
                 raise AssertionError("a key needs ordered columns")
-            told.append(column.order.told(words[first : first + column.order.n_words]))
+            parts.append(column.order.readable(words[first : first + column.order.n_words]))
             first += column.order.n_words
-        return ", ".join(told)
+        return ", ".join(parts)
 
     @claim("KEYS")
     def refuse_ordered(self) -> None:
@@ -387,7 +387,8 @@ class Columns:
             return f"{self.titles[place]} >= {cut:.6g}"
         if within >= n_marked:
             return f"{title} is missing"
-        return f"{title} is {'true' if column.boolean else column.told[within - n_marked]}"
+        value = "true" if column.boolean else column.readable_categories[within - n_marked]
+        return f"{title} is {value}"
 
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""

@@ -108,11 +108,11 @@ class Column:
             absent = [(f"{self.name} {MISSING}", INDICATOR)]
         if self.categories is None:
             return [(self.name, self.bounds), *absent]
-        marked = self.told[len(self.told) - len(self._marked) :]
-        return [*[(f"{self.name}={told}", INDICATOR) for told in marked], *absent]
+        marked = self.readable_categories[len(self.readable_categories) - len(self._marked) :]
+        return [*[(f"{self.name}={category}", INDICATOR) for category in marked], *absent]
 
     @property
-    def told(self) -> tuple[Any, ...]:
+    def readable_categories(self) -> tuple[Any, ...]:
         """The categories as people read them: the labels of codes, or what was declared."""
         return self.labels or self.categories or ()
 

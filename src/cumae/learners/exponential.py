@@ -188,7 +188,9 @@ class ConceptLearner(Learner):
 
     def __str__(self) -> str:
         fitted = hasattr(self, "hypothesis_")
-        return self.hypothesis_.told(self.columns_, list(self.classes_)) if fitted else repr(self)
+        return (
+            self.hypothesis_.describe(self.columns_, list(self.classes_)) if fitted else repr(self)
+        )
 
 
 @claim("KLNRS")

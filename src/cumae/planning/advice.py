@@ -160,30 +160,30 @@ class Advice:
                 return f"No route can run; with {first.needs} you could {first.route.title}."
             return "No route can run; the reason stands with each of them."
         count = sum(found.can_run for found in self.prospects)
-        told = f"{best.route.title[0].upper()}{best.route.title[1:]}: "
+        sentence = f"{best.route.title[0].upper()}{best.route.title[1:]}: "
         if count == 1:
-            told += "it is the only way that works with these numbers"
+            sentence += "it is the only way that works with these numbers"
         else:
             goal = BEST_AT[self.situation.compared]
-            told += f"of {count} routes that can run it is likely to be {goal}"
+            sentence += f"of {count} routes that can run it is likely to be {goal}"
         if best.figure is not None:
-            told += f", with about {best.figure}{self._usual(best.figure)}"
+            sentence += f", with about {best.figure}{self._usual(best.figure)}"
         if best.expected is not None:
-            told += ". If classes are of equal size," if self._supposes_equal else ", and"
-            told += f" privacy is likely to cost {best.expected} of accuracy against the "
-            told += "same model without privacy, and about "
-            told += f"{100 * best.expected.usual:.1f} against a usual model without privacy"
+            sentence += ". If classes are of equal size," if self._supposes_equal else ", and"
+            sentence += f" privacy is likely to cost {best.expected} of accuracy against the "
+            sentence += "same model without privacy, and about "
+            sentence += f"{100 * best.expected.usual:.1f} against a usual model without privacy"
         if best.figure is None:
             place, share = best_guess("accuracy", self.situation.shares, self.situation.misses)
-            told += f"; always saying {self.situation.classes[place]} gets {100 * share:.1f} %"
-        return f"{told}."
+            sentence += f"; always saying {self.situation.classes[place]} gets {100 * share:.1f} %"
+        return f"{sentence}."
 
     def _usual(self, found: Reached) -> str:
         """Return what a usual model without privacy reaches, in words."""
         if found.usual is None:
             return ""
         unit = " %" if found.goal == "accuracy" else ""
-        return f", and a usual model without privacy has {found.told(found.usual)}{unit}"
+        return f", and a usual model without privacy has {found.formatted(found.usual)}{unit}"
 
     @property
     def cannot_rank(self) -> str:
@@ -446,13 +446,13 @@ def _hint(found: Advice) -> str:
     now = found.best
     if now is not None and now.worth is not None and now.worth + LEVEL > then.worth:
         return ""
-    told = f"with about {then.figure}"
+    figure = f"with about {then.figure}"
     if then.figure is None:
-        told = f"{100 * then.expected.usual:.1f} points behind" if then.expected else ""
-        told = f"about {told} a usual model without privacy"
+        figure = f"{100 * then.expected.usual:.1f} points behind" if then.expected else ""
+        figure = f"about {figure} a usual model without privacy"
     return (
         "Declare the range of each column, from what is known without the rows: then you could "
-        f"{then.route.title}, {told}."
+        f"{then.route.title}, {figure}."
     )
 
 

@@ -189,7 +189,7 @@ class Reached:
 
     def __str__(self) -> str:
         """Return the figure, and what guessing gets."""
-        value, low, high = (self.told(part) for part in (self.value, self.low, self.high))
+        value, low, high = (self.formatted(part) for part in (self.value, self.low, self.high))
         if self.goal == "accuracy":
             return f"{value} % ({low} to {high} %) right answers; {self.guessing}"
         name = "an AUC of" if self.goal == "ranking" else "a cost for each row of"
@@ -200,12 +200,12 @@ class Reached:
         """What one answer to all rows gets, in words."""
         if self.goal == "ranking":
             return "guessing has 0.5"
-        gets = f"gets {self.told(self.guess)} %"
+        gets = f"gets {self.formatted(self.guess)} %"
         if self.goal == "cost":
-            gets = f"costs {self.told(self.guess)}"
+            gets = f"costs {self.formatted(self.guess)}"
         return f"always saying {self.guessed} {gets}"
 
-    def told(self, value: float) -> str:
+    def formatted(self, value: float) -> str:
         """Return a figure as text, in percent if it is an accuracy."""
         if self.goal == "accuracy":
             return f"{100 * value:.1f}"

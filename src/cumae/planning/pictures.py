@@ -74,10 +74,10 @@ class Curves:
         first = max(len(TITLES[self.against]), 12)
         lines = [" ".join([TITLES[self.against].rjust(first), *(name.rjust(11) for name in names)])]
         for place, value in enumerate(self.values):
-            told = f"{value:,.0f}" if self.against == "rows" else f"{value:.2g}"
+            number = f"{value:,.0f}" if self.against == "rows" else f"{value:.2g}"
             costs = [self.costs[name][place] for name in names]
             cells = [_points(cost).rjust(11) for cost in costs]
-            lines.append(" ".join([told.rjust(first), *cells]))
+            lines.append(" ".join([number.rjust(first), *cells]))
         return "\n".join(lines)
 
     def draw(self, axes: Any) -> None:

@@ -189,8 +189,8 @@ class Route:
         """
         model = self.build(situation)
         known = model.get_params(deep=False)
-        told = {name: value for name, value in situation.answers.items() if name in known}
-        return model.set_params(**told) if told else model
+        answers = {name: value for name, value in situation.answers.items() if name in known}
+        return model.set_params(**answers) if answers else model
 
     @property
     def publishes(self) -> bool:

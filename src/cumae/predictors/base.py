@@ -331,10 +331,10 @@ class Predictor(PrivateEstimator, ABC):
         guarantee = self._promised(plan, source_for(self.random_state))
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
-        told: tuple[str, ...] = (UNKNOWN_NAMES,) if unknown else ()
+        notes: tuple[str, ...] = (UNKNOWN_NAMES,) if unknown else ()
         if n_public and not self.takes_public:
-            told += (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
-        return Outlook.of(type(self).__name__, guarantee, plan.facts, effort, told)
+            notes += (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
+        return Outlook.of(type(self).__name__, guarantee, plan.facts, effort, notes)
 
     def _stand_in(self, n_samples: int, n_features: int, *, tried: bool, frame: bool) -> Training:
         """Return made-up rows in the place of private ones; they take no memory."""

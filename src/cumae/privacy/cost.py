@@ -27,7 +27,7 @@ from cumae.parameters import check_count
 from cumae.privacy.formulas import (
     FAR,
     HOPELESS,
-    LEAST,
+    SMALLEST_FLOAT,
     UP,
     add_up,
     gap,
@@ -82,7 +82,7 @@ class Cost(ABC):
             if self.zcdp is not None:
                 best = np.minimum(best, zcdp_deltas(*self.zcdp, near))
         # Only a pure bound is exactly 0; what underflowed is the smallest number there is.
-        best = np.maximum(best, LEAST)
+        best = np.maximum(best, SMALLEST_FLOAT)
         return np.where(epsilon >= self.pure, 0.0, best) if self.pure < math.inf else best
 
     @abstractmethod

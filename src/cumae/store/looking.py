@@ -168,11 +168,11 @@ def _older(
         return str(error)
     if not why:
         return ""
-    told = f"this file is an older copy ({why}). Put the newer file back"
+    text = f"this file is an older copy ({why}). Put the newer file back"
     if totals.kind == ACCOUNT:
-        return f"{told}."
+        return f"{text}."
     return (
-        f"{told}, or go on with this one: `cumae restore` charges all that may have been answered "
+        f"{text}, or go on with this one: `cumae restore` charges all that may have been answered "
         "since."
     )
 

@@ -42,8 +42,8 @@ class Written:
 
     def to_dict(self) -> dict[str, str]:
         """Return what differs from plain text, as values that JSON can hold."""
-        told = ((entry.name, getattr(self, entry.name)) for entry in fields(self))
-        return {name: value for name, value in told if value != getattr(PLAIN, name)}
+        given = ((entry.name, getattr(self, entry.name)) for entry in fields(self))
+        return {name: value for name, value in given if value != getattr(PLAIN, name)}
 
     @classmethod
     def declared(cls, name: str, given: Mapping[str, Any], kind: str) -> Written:

@@ -137,7 +137,7 @@ class Asked(NamedTuple):
         )
 
 
-class Given(NamedTuple):
+class ProposedAnswers(NamedTuple):
     """What a predictor would answer, and what that changes.
 
     Parameters

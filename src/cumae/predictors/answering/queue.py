@@ -94,9 +94,9 @@ class QueuedCall:
 
     def warn(self) -> None:
         """Tell what there is to tell of the answers; a warning that is an error refuses them."""
-        for told in self.warnings if self.may_leave else ():
+        for text in self.warnings if self.may_leave else ():
             try:
-                warn(told)
+                warn(text)
             except Exception as error:  # noqa: BLE001 - those who asked raise it
                 self.refuse(error)
 

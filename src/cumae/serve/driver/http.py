@@ -81,12 +81,12 @@ class OracleOverHttp:
             body = None if given is None else json.dumps(given).encode()
             line.request(method, path, body)
             reply = line.getresponse()
-            told = json.loads(reply.read())
+            answer = json.loads(reply.read())
         finally:
             line.close()
         if reply.status != http.client.OK:
-            raise Refused(reply.status, told["code"], told["error"])
-        return told
+            raise Refused(reply.status, answer["code"], answer["error"])
+        return answer
 
     def _start(self) -> None:
         model = ModelSettings(str(self._file.path), name="oracle")

@@ -25,7 +25,7 @@ from cumae.learners.kernel.model import KernelModel
 
 MOST_PAIRS = 20  # that are shown
 GRID = 20  # values of a column of a pair
-LEAST = 1e-12
+SMALLEST_SHARE = 1e-12
 OTHERS = "others"  # stands for all categories but the most frequent ones, in pairs
 
 Complex = NDArray[np.complex128]
@@ -122,7 +122,7 @@ class Contents:
         if len(self.values) == len(set(member)):
             return self
         weights = np.zeros((max(member) + 1, len(member)))
-        weights[member, np.arange(len(member))] = self.shares + LEAST
+        weights[member, np.arange(len(member))] = self.shares + SMALLEST_SHARE
         totals = weights.sum(axis=1)
         weights /= totals[:, None]
         values: list[Any] = []
@@ -153,7 +153,7 @@ class Contents:
             group = np.full(len(known), GRID - 1)
             group[kept] = np.arange(len(kept))
         else:
-            middle = (np.cumsum(shares) - shares / 2) / max(float(shares.sum()), LEAST)
+            middle = (np.cumsum(shares) - shares / 2) / max(float(shares.sum()), SMALLEST_SHARE)
             group = np.minimum((middle * GRID).astype(int), GRID - 1)
             group = np.unique(group, return_inverse=True)[1]
         missing = [int(group.max()) + 1] * (len(self.values) - len(known))
@@ -317,15 +317,17 @@ def _held(features: KernelFeatures, column: Column, first: int) -> tuple[list[An
         if column.missing:  # their stand-in is no value that was there
             shares[stand_in[0, 0]] = max(shares[stand_in[0, 0]] - absent, 0.0)
     elif column.categories is not None and len(column.categories) > 2:
-        values, shares = list(column.told), marked[: len(column.categories)]
+        values, shares = list(column.readable_categories), marked[: len(column.categories)]
         codes = np.eye(len(values), width, dtype=np.uint8)
         stand_in = np.zeros((1, width), dtype=np.uint8)
     else:
-        values = list(column.told or ((False, True) if column.boolean else (0.0, 1.0)))
+        values = list(
+            column.readable_categories or ((False, True) if column.boolean else (0.0, 1.0))
+        )
         shares = np.array([max(1 - absent - marked[0], 0.0), marked[0]])
         codes = np.eye(2, width, k=-1, dtype=np.uint8)
         stand_in = np.zeros((1, width), dtype=np.uint8)
-    shares = (shares + LEAST) / (shares + LEAST).sum()
+    shares = (shares + SMALLEST_SHARE) / (shares + SMALLEST_SHARE).sum()
     if column.missing:
         stand_in[0, -1] = 1
         values, codes = [*values, None], np.vstack([codes, stand_in])
