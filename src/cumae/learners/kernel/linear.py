@@ -258,7 +258,7 @@ class Solved:
         Variance of each coefficient before.
     mean : array of float
         Mean of the coefficients.
-    told : float
+    evidence : float
         Logarithm of the evidence.
     half : array of float
         The covariance is the prior less the products of these rows with themselves,

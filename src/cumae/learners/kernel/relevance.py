@@ -131,7 +131,7 @@ class Tilted:
     ----------
     mean : array of float
         Mean of the coefficients.
-    told : float
+    evidence : float
         Logarithm of the evidence.
     apart : list of array
         For blocks of the same size, how far their means are apart for different scales.

@@ -34,7 +34,7 @@ class Option(NamedTuple):
     ----------
     place : str
         What the form sends.
-    told : str
+    text : str
         What is read.
     """
 
