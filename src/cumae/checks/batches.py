@@ -26,7 +26,7 @@ AnswerBatch = Callable[[Any, Integers], NDArray[Any]]
 
 
 def rows_ignore_their_batch(ask: AnswerBatch, rows: Any, sizes: Sequence[int] = SIZES) -> None:
-    """What is said of a row has the same bits alone and at each place of batches of all sizes.
+    """An answer about a row has the same bits alone and at each place of batches of all sizes.
 
     Parameters
     ----------

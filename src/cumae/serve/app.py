@@ -46,7 +46,7 @@ ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff
 
 
 class Reply(NamedTuple):
-    """What is sent.
+    """The reply to a request.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How models are asked: one writer thread for each oracle, and published models in their place.
+"""The way to the models: one writer thread for each oracle, and published models directly.
 
 Calls wait in a queue. The writer takes all that wait, lets those who were just answered ask again,
 and hands everything to ``predict_calls`` at once. Requests of many rows are cut into parts, one of

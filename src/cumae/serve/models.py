@@ -301,7 +301,7 @@ class House:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all models can answer."""
+        """True if all models can answer."""
         return not self._closed and not any(one.unwell for one in self.models.values())
 
     def find(self, name: str, version: str | None, who: Who) -> Served:

@@ -275,7 +275,7 @@ class KernelFeatures:
 
     @property
     def shift_angles(self) -> Floats:
-        """What is added to the angle of each wave, in radians."""
+        """The angle that is added to each wave, in radians."""
         return self.shifts.astype(np.float64) * (2 * math.pi / (TURN * RANK))
 
     @property

@@ -1,4 +1,4 @@
-"""What learners of numbers share: how they read rows, how steps follow, and what they answer."""
+"""The shared part of learners of numbers: rows, steps and answers."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class RowFormat:
 
 
 class RowsAsked(NamedTuple):
-    """What a request asks.
+    """The question of a request.
 
     Parameters
     ----------
