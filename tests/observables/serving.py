@@ -17,7 +17,7 @@ class ServedLife(Life):
     """One oracle in one world, which is also asked through the server."""
 
     def served(self, number: int) -> None:
-        """Ask through the server, twice with one id, and look at all that it tells."""
+        """Ask through the server, twice with one id, and look at all that it shows."""
         self.one.close()
         model = ModelSettings(str(self.where.address), name="oracle")
         estimators = {"oracle": self.case.given}
@@ -52,9 +52,9 @@ class ServedLife(Life):
             got = server.ask("POST", "/v1/models/oracle:predict", body, **more)
             self._see_reply(got, len(got.body))
 
-    def _see_reply(self, got: Got, told: Any) -> None:
+    def _see_reply(self, got: Got, shown: Any) -> None:
         headers = [one for one in got.headers if one[0] != "date"]
-        self.watch.see("a reply", (got.status, headers, told))
+        self.watch.see("a reply", (got.status, headers, shown))
 
 
 def _cell(cell: Any) -> Any:

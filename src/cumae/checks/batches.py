@@ -22,11 +22,11 @@ SIZES = (
 )
 SAID = ("predict", "predict_proba", "decision_function")  # what a published model says of rows
 
-Asking = Callable[[Any, Integers], NDArray[Any]]
+AnswerBatch = Callable[[Any, Integers], NDArray[Any]]
 
 
-def rows_ignore_their_batch(ask: Asking, rows: Any, sizes: Sequence[int] = SIZES) -> None:
-    """What is said of a row has the same bits alone and at each place of batches of all sizes.
+def rows_ignore_their_batch(ask: AnswerBatch, rows: Any, sizes: Sequence[int] = SIZES) -> None:
+    """An answer about a row has the same bits alone and at each place of batches of all sizes.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ def rows_ignore_their_batch(ask: Asking, rows: Any, sizes: Sequence[int] = SIZES
         for start in (0, size // 2 + 1):
             numbers = (start + np.arange(size)) % count
             wrong = (_bits(ask, source, numbers) != alone[numbers]).any(axis=1)
-            told = f"in a batch of {size} rows, {wrong.sum()} got another result than alone"
-            demand(not wrong.any(), told)
+            text = f"in a batch of {size} rows, {wrong.sum()} got another result than alone"
+            demand(not wrong.any(), text)
 
 
-def _bits(ask: Asking, source: RowSource, numbers: Integers) -> NDArray[Any]:
+def _bits(ask: AnswerBatch, source: RowSource, numbers: Integers) -> NDArray[Any]:
     """Return the bytes of what is said, a row for each row."""
     found = np.ascontiguousarray(ask(source.take(numbers), numbers))
     if found.dtype.kind == "O":  # labels of any type
@@ -99,5 +99,5 @@ def a_model_ignores_the_batch(model: Any, rows: Any, sizes: Sequence[int] = SIZE
         rows_ignore_their_batch(_without_numbers(method), rows, sizes)
 
 
-def _without_numbers(say: Callable[[Any], NDArray[Any]]) -> Asking:
+def _without_numbers(say: Callable[[Any], NDArray[Any]]) -> AnswerBatch:
     return lambda batch, _: say(batch)

@@ -1,4 +1,4 @@
-"""How private rows, labels and queries are read: each one by itself, by declared types.
+"""Reading of private rows, labels and queries: each one by itself, by declared types.
 
 First, names and types of every table are compared with what was declared. ``table_of`` (``rows``)
 turns data frames of other libraries into rows of Arrow. ``Columns`` (``columns``) has a ``Column``

@@ -1,4 +1,4 @@
-"""What all private learners share."""
+"""The shared part of all private learners."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is public about the rows: plans and costs are made from it alone."""
+    """The public numbers about the rows: plans and costs are made from them alone."""
 
     labelled: int
     unlabelled: int
@@ -170,13 +170,13 @@ class Learner(PrivateEstimator, ABC):
 
     @property
     def takes_unlabelled(self) -> bool:
-        """Whether it can use rows without a label, which -1 marks."""
+        """True if it can use rows without a label, which -1 marks."""
         return False
 
     @property
     @claim("PRIOR")
     def is_exact(self) -> bool:
-        """Whether, once fitted, it says the same of a row in any table, bit by bit.
+        """True if it says the same of a row in any table once it is fitted, bit by bit.
 
         It does not if it adds up floats in an order that may depend on the table's shape.
         """

@@ -31,7 +31,7 @@ PLACEHOLDER: Bounds = (-1.0, 1.0)  # for plans, which are made before the ranges
 
 @dataclass(frozen=True)
 class RangedSteps:
-    """What a learner does that has to find ranges first.
+    """The steps of a learner that has to find ranges first.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff
 
 
 class Reply(NamedTuple):
-    """What is sent.
+    """The reply to a request.
 
     Parameters
     ----------
@@ -320,8 +320,12 @@ class Server:
 
     async def about(self, _: Request) -> Reply:
         """Tell the name of the server and the extensions of the protocol that it has."""
-        told = {"name": "cumae", "version": cumae.__version__, "extensions": ["binary_tensor_data"]}
-        return Reply(plain(told))
+        facts = {
+            "name": "cumae",
+            "version": cumae.__version__,
+            "extensions": ["binary_tensor_data"],
+        }
+        return Reply(plain(facts))
 
     async def metadata(self, request: Request) -> Reply:
         """Tell the inputs and the output of a model."""
@@ -450,8 +454,8 @@ def _one_id(given: str, request: Request) -> str:
     return given or key
 
 
-def _readiness(told: dict[str, Any]) -> Reply:
-    if told["ready"]:
-        return Reply(plain(told))
+def _readiness(facts: dict[str, Any]) -> Reply:
+    if facts["ready"]:
+        return Reply(plain(facts))
     status = HTTPStatus.SERVICE_UNAVAILABLE
-    return Reply(plain({**told, "error": "not ready", "code": "unwell"}), JSON, int(status))
+    return Reply(plain({**facts, "error": "not ready", "code": "unwell"}), JSON, int(status))

@@ -1,4 +1,4 @@
-"""How models are asked: one writer thread for each oracle, and published models in their place.
+"""The way to the models: one writer thread for each oracle, and published models directly.
 
 Calls wait in a queue. Those who were just answered may ask again for a moment; then the writer
 hands everything to ``predict_calls`` at once. Requests of many rows are cut into parts, one of
@@ -302,15 +302,15 @@ class OracleThread:
 
     def _refuse_all(self, waiting: list[Waiting]) -> None:
         """Refuse all that waits and all that comes, until the end: the oracle is unwell."""
-        told = GO
+        order = GO
         while True:
             for queued in (self._small, self._large):
                 while queued:
                     waiting.append(queued.popleft())
             self._hand_out([(one, StoreFailed("its thread broke off")) for one in waiting], 0.0)
-            if told == STOP:
+            if order == STOP:
                 return
-            told, waiting = self._bell.get(), []
+            order, waiting = self._bell.get(), []
 
     @claim("SERVE")
     def _answer(self, taken: list[Waiting]) -> list[tuple[Waiting, Any]]:

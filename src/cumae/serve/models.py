@@ -116,8 +116,8 @@ class Served:
             return {}
         whose: dict[str, Any] = {}
         if self.names_users != (question.user_ids is not None):
-            told = "needs user_ids, one" if self.names_users else "has no use for user_ids, and"
-            raise bad(f"this oracle {told} for each row")
+            need = "needs user_ids, one" if self.names_users else "has no use for user_ids, and"
+            raise bad(f"this oracle {need} for each row")
         if question.user_ids is not None:
             whose["users"] = question.user_ids
         if self._caps_clients:
@@ -308,7 +308,7 @@ class House:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all models can answer."""
+        """True if all models can answer."""
         return not self._closed and not any(one.unwell for one in self.models.values())
 
     def find(self, name: str, version: str | None, who: Who) -> Served:

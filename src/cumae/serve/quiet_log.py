@@ -31,8 +31,8 @@ class PlaceFormatter(logging.Formatter):
         if record.name == LOGGER.name:
             return f"{when} {record.getMessage()}"
         error = record.exc_info[1] if record.exc_info else None
-        told = "a message" if error is None else place_of(error)
-        return f"{when} {record.name}: {record.levelname.lower()}: {told}"
+        text = "a message" if error is None else place_of(error)
+        return f"{when} {record.name}: {record.levelname.lower()}: {text}"
 
 
 @claim("SERVE")

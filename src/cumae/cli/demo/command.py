@@ -83,7 +83,7 @@ def demo(
 
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")
     attacked = steps.attack(published.name, epsilon, seconds)
-    for line in page.told_attacks(attacked):
+    for line in page.attack_lines(attacked):
         _say(line)
     found = page.Findings(interviews, advice, published, answered, attacked)
     (output / "index.html").write_text(page.page(found), encoding="utf-8")

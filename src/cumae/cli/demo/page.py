@@ -9,7 +9,7 @@ from html import escape
 
 from cumae.audit import Audit
 from cumae.charts import STYLE, Chart, Series, steps, svg
-from cumae.cli.demo.steps import Attacked, GivenAnswers, Interviews, Publication
+from cumae.cli.demo.steps import AnswerScenario, Attacked, Interviews, Publication
 from cumae.privacy import Guarantee
 
 PAGE_STYLE = """\
@@ -59,7 +59,7 @@ class Findings:
     interviews: Interviews
     advice: str
     published: Publication
-    answered: GivenAnswers
+    answered: AnswerScenario
     attacked: Sequence[Attacked]
 
 
@@ -160,7 +160,7 @@ def proven(found: Audit) -> str:
     )
 
 
-def told_attacks(attacked: Sequence[Attacked]) -> list[str]:
+def attack_lines(attacked: Sequence[Attacked]) -> list[str]:
     """Return what is said about all attacks, line by line."""
     found = []
     for item in attacked:

@@ -47,7 +47,7 @@ class Fractions:
     @property
     @claim("KERNEL")
     def moves(self) -> float:
-        """How far a replaced row moves the counts: no count of a row is below 0."""
+        """The distance by which a replaced row moves the counts: no count of a row is below 0."""
         return COUNTED * math.sqrt(min(len(self.asked), 2))
 
     def pays(self, strength: float) -> bool:

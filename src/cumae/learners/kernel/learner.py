@@ -1,4 +1,4 @@
-"""What all classifiers by noisy sums share: how the budget is spent, and how steps follow."""
+"""The shared part of all classifiers by noisy sums: the budget, and how steps follow."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class KernelLearner(Readable, ScoredLearner):
 
     @property
     def _counts_classes(self) -> bool:
-        """Whether the numbers of rows of the classes are released first."""
+        """True if the numbers of rows of the classes are released first."""
         return self.goal != "accuracy"
 
     @property

@@ -46,7 +46,7 @@ EVEN = (0.375, 0.5, 0.625, 0.75, 0.875)
 
 @dataclass(frozen=True)
 class Marginal:
-    """How the values of one encoded column are spread.
+    """The spread of the values of one encoded column.
 
     Parameters
     ----------
@@ -205,13 +205,13 @@ class MadeUp:
     @property
     @claim("KERNEL")
     def counts_move(self) -> float:
-        """How far a replaced row moves counts: it leaves one bin of a column for another."""
+        """The distance by which a row moves counts: it leaves one bin of a column for another."""
         return COUNTED * math.sqrt(2 * self.n_columns)
 
     @property
     @claim("KERNEL")
     def products_move(self) -> float:
-        """How far a replaced row moves the products of scores."""
+        """The distance by which a replaced row moves the products of scores."""
         return math.sqrt(2) * self.longest
 
     @property

@@ -55,7 +55,7 @@ def noisy_sum(
 
 @dataclass(frozen=True)
 class Question:
-    """What a step asks of each row: residuals of a model, along some directions.
+    """The question of a step to each row: residuals of a model, along some directions.
 
     All numbers are kept as small whole numbers, so that products with features are exact.
 

@@ -1,4 +1,4 @@
-"""What is asked of each row: a shortened residual along some directions, and bins of its error."""
+"""The question to each row: a shortened residual along some directions, and bins of its error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bin_counts(numbers: Floats, cuts: Floats) -> Integers:
 
 @dataclass(frozen=True)
 class NumberQuestion:
-    """What a step asks of each row with a number.
+    """The question of a step to each row with a number.
 
     Parameters
     ----------

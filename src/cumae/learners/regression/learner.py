@@ -1,4 +1,4 @@
-"""What learners of numbers share: how they read rows, how steps follow, and what they answer."""
+"""The shared part of learners of numbers: rows, steps and answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,8 +66,8 @@ from cumae.quiet import is_quiet
 from cumae.randomness import LARGEST_SCALE, Source
 from cumae.threads import one_thread
 
-# What a learner of numbers is told, in its table of parameters.
-TOLD: Mapping[str, Kind] = {
+# Parameters that learners of numbers have in common.
+NUMBER_PARAMETERS: Mapping[str, Kind] = {
     "target_range": Or(None, Object("tuple of two floats")),
     "link": Choice(LINKS),
 }
@@ -141,8 +141,10 @@ class NumberLearning:
         scores, across = question.asked.ask(self.shown)
         # One whole number in the sum stands for 1 / unit of half a residual times a direction.
         unit = 2 * room(across.shape[1], LENGTH) * STEEP
-        told = (total[:, None] / unit, max((noise / unit) ** 2, LEAST_NOISE))
-        self.posterior.learn(NumberSum(*told, across.astype(np.float64), scores, question.reach))
+        measured = (total[:, None] / unit, max((noise / unit) ** 2, LEAST_NOISE))
+        self.posterior.learn(
+            NumberSum(*measured, across.astype(np.float64), scores, question.reach)
+        )
 
     @claim("REGRESS")
     def errors(self, noise: float, source: Source) -> Spread:
@@ -174,7 +176,6 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
 
     least_public = LEAST_PUBLIC
     reads_pieces = True
-    told: ClassVar[Mapping[str, Kind]] = TOLD
 
     target_range: tuple[float, float] | None = None
     link: str = "identity"

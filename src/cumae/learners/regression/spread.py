@@ -1,4 +1,4 @@
-"""How numbers and errors are spread, from noisy counts of bins."""
+"""The spread of numbers and errors, from noisy counts of bins."""
 
 from __future__ import annotations
 

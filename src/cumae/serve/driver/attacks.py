@@ -34,11 +34,11 @@ def unusable_cell(*, folder: str | None = None, **options: Any) -> Attack:
     def play(game: Game) -> float:
         game.train((rows, labels))
         game.ask(rows, replaced(rows, math.nan))
-        told = [game.published() for _ in range(2)]
+        seen = [game.published() for _ in range(2)]
         game.ask(rows)
-        told.append(game.published())
+        seen.append(game.published())
         errors = [(one.error, one.said) for one in game.view]
-        return float(crc32(repr([told, errors]).encode()))
+        return float(crc32(repr([seen, errors]).encode()))
 
     what = "a cell that cannot be used"
     look: dict[str, Any] = {"growth": 1.0, "releases": 0}

@@ -98,16 +98,16 @@ class OracleOverHttp:
             body = None if given is None else json.dumps(given).encode()
             line.request(method, path, body)
             reply = line.getresponse()
-            told = reply.read()
+            content = reply.read()
         finally:
             line.close()
         if path != COUNTS:  # among which are times
             headers = [one for one in reply.getheaders() if one[0].lower() != "date"]
-            self.sights.append([path, reply.status, headers, len(told)])
+            self.sights.append([path, reply.status, headers, len(content)])
         if reply.status != http.client.OK:
-            refused = json.loads(told)
+            refused = json.loads(content)
             raise Refused(reply.status, refused["code"], refused["error"])
-        return told
+        return content
 
     def _start(self) -> None:
         model = ModelSettings(str(self._file.path), name="oracle")

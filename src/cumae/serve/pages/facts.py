@@ -148,7 +148,9 @@ def entry(column: Column) -> Facts:
     ends: list[Any] = [low, high]
     if column.since is not None and low is not None and high is not None:
         ends = [column.day(end).date().isoformat() for end in (low, high)]
-    values = [str(one) for one in column.told] if column.categories is not None else None
+    values = (
+        [str(one) for one in column.readable_categories] if column.categories is not None else None
+    )
     return {
         "name": column.name,
         "holds": column.kind,

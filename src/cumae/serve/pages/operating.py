@@ -82,8 +82,8 @@ class OperatingPages:
         found = await self._desk.looks.at(served, again=True)
         if found is None:
             raise bad("a published model has no ledger")
-        told = "fits" if found["verified"] else f"is in trouble: {found['trouble']}"
-        self._said = f"The ledger of {served.name} {told}."
+        state = "fits" if found["verified"] else f"is in trouble: {found['trouble']}"
+        self._said = f"The ledger of {served.name} {state}."
         return moved(PAGE)
 
     async def backup(self, request: Request) -> Reply:
@@ -167,8 +167,8 @@ def _times(times: list[tuple[float, int]]) -> list[Facts]:
     """Return coarse buckets of time with their names."""
     found, before = [], 0.0
     for end, requests in times:
-        told = f"{before:g} s or more" if math.isinf(end) else f"up to {end:g} s"
-        found.append({"told": told, "seconds": _finite(end), "requests": requests})
+        bound = f"{before:g} s or more" if math.isinf(end) else f"up to {end:g} s"
+        found.append({"bound": bound, "seconds": _finite(end), "requests": requests})
         before = end
     return found
 

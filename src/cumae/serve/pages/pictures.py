@@ -37,8 +37,8 @@ def effect_chart(place: int, effect: dict[str, Any]) -> Chart:
         one is not None or value is None
         for one, value in zip(numbers, effect["values"], strict=True)
     )
-    told = _lines(effect, numbers, ends) if is_line else _categories(effect, ends)
-    series, wide, ticks = told
+    drawn = _lines(effect, numbers, ends) if is_line else _categories(effect, ends)
+    series, wide, ticks = drawn
     return Chart(
         f"effect-{place}",
         effect["column"] if len(effect["column"]) <= 50 else f"{effect['column'][:47]}...",
@@ -86,10 +86,10 @@ def _categories(effect: dict[str, Any], ends: Sequence[Point]) -> Told:
     series = [Series("effect", points, 0, line=False, band=[ends[place] for place in order])]
     letters = max(2, LETTERS // len(order))
     names = [effect["values"][place] for place in order]
-    told = ["missing" if one is None else str(one) for one in names]
+    words = ["missing" if one is None else str(one) for one in names]
     ticks = [
         (float(at), one if len(one) <= letters else f"{one[: letters - 1]}\u2026")
-        for at, one in enumerate(told)
+        for at, one in enumerate(words)
     ]
     side = max(0.5, SIDE * len(order))
     return series, (-side, len(order) - 1 + side), ticks
@@ -208,6 +208,6 @@ def times_chart(times: Sequence[dict[str, Any]]) -> Chart:
         (Series("requests", points, bars=True),),
         (-0.6, len(points) - 0.4),
         (0.0, top),
-        [(float(at), one["told"]) for at, one in enumerate(times)],
+        [(float(at), one["bound"]) for at, one in enumerate(times)],
         steps(top),
     )
