@@ -1,4 +1,4 @@
-"""What the demo does: a published model, a durable oracle that is killed, and attacks on both."""
+"""Steps of the demo: a published model, a durable oracle that is killed, and attacks on both."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def ask(oracle: Any, interviews: Interviews, begins: Sequence[int]) -> Iterator[
 
 @dataclass(frozen=True)
 class AnswerScenario:
-    """What the oracle did in its two processes.
+    """The life of the oracle in its two processes.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> Answer
 
 @dataclass(frozen=True)
 class Attacked:
-    """What an attacker could prove.
+    """The attacks on one target, and what an attacker could prove.
 
     Parameters
     ----------

@@ -250,7 +250,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Solved:
-    """What measurements say about coefficients, for one prior.
+    """Coefficients as measurements find them, for one prior.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ class Relevance:
 
 @dataclass(frozen=True)
 class Tilted:
-    """What measurements say about columns that each have one of several scales.
+    """Coefficients as measurements find them, of columns that each have one of several scales.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class Field(NamedTuple):
 
     @property
     def required(self) -> bool:
-        """Whether it must be filled in."""
+        """True if it must be filled in."""
         return not self.column.missing
 
 
@@ -140,7 +140,7 @@ class Problem(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was filled in, as a question.
+    """The cells that were filled in, as a question.
 
     Parameters
     ----------

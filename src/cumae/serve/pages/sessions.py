@@ -43,7 +43,7 @@ class Session(NamedTuple):
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether somebody gave a key."""
+        """True if somebody gave a key."""
         return self.key != NOBODY
 
 
