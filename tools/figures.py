@@ -2,14 +2,14 @@
 
 A comment below a paragraph or a table names the file, and for each figure its place in it:
 
-    <!-- figures benchmarks/results/learners.json
+    <!-- from benchmarks/results/learners.json
     .713 = /survey/0/accuracy
     87 = /trees of depth 4/ratio
     2.7 % = error of /parts/thresholds 1000 eps 1/accuracy_mean_and_sd/last chunk/0
     set: .12 3
     -->
 
-Several files stand in several comments. A figure is a decimal, or a number before "%" or "times".
+Semicolons may stand for the ends of lines. Several files stand in several comments. A figure is a decimal, or a number before "%" or "times".
 Each figure of a block with comments has its line, or is named by ``set:``, for what was chosen and
 not measured. The number at the place, rounded as it is shown, must be the figure.
 
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMENT = re.compile(r"<!-- figures (?P<file>\S+)\n(?P<lines>.*?)-->", re.DOTALL)
+COMMENT = re.compile(r"<!-- from (?P<file>\S+)\s(?P<lines>.*?)-->", re.DOTALL)
 # A decimal such as .713, 2.7 or 1,234.5, or any number before a unit of a share or a ratio.
 FIGURE = re.compile(
     r"(?<![\w.,^-])(\d[\d,]*\.\d+|\.\d+|\d[\d,]*(?= ?%| times\b))(?![\w]|\.\d)(?: ?%)?"
@@ -74,7 +74,7 @@ def blocks(page: str) -> Iterator[Block]:
         comments: list[tuple[str, str]] = []
         text = part
         later = place + 1
-        while later < len(parts) and parts[later].lstrip().startswith("<!-- figures"):
+        while later < len(parts) and parts[later].lstrip().startswith("<!-- from"):
             text += "\n" + parts[later]
             later += 1
         comments += [(match["file"], match["lines"]) for match in COMMENT.finditer(text)]
@@ -110,7 +110,7 @@ def misfits(block: Block, *, complete: bool) -> Iterator[str]:
     left = block.figures
     for file, lines in block.comments:
         results = json.loads((ROOT / file).read_text(encoding="utf-8"))
-        for line in filter(None, map(str.strip, lines.splitlines())):
+        for line in filter(None, map(str.strip, re.split(r"[;\n]", lines))):
             if line.startswith("set:"):
                 named = line.removeprefix("set:").split()
                 left = [one for one in left if one.rstrip(" %") not in named]
@@ -174,7 +174,7 @@ def propose(page: Path) -> Iterator[str]:
         yield f"\n{block.text[:300]}"
         for file in dict.fromkeys(files):
             places = list(_flat(json.loads((ROOT / file).read_text(encoding="utf-8"))))
-            yield f"<!-- figures {file}"
+            yield f"<!-- from {file}"
             last = -1
             for shown in block.figures:
                 found = _candidates(shown, places)

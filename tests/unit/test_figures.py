@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tools import figures
 
 PAGES = [figures.ROOT / "README.md", *sorted((figures.ROOT / "docs").rglob("*.md"))]
 # Pages on which each figure has a line; on others, each figure of a block that has a comment.
-COMPLETE = ("README.md",)
+COMPLETE = ("README.md", "learners.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -23,7 +24,7 @@ BLOCK = """\
 
 It is right for .713 of the rows, twice as often as 35.6 % of them, at epsilon 0.5.
 
-<!-- figures results.json
+<!-- from results.json
 .713 = /survey/0/accuracy
 35.6 % = percent of /survey/1/accuracy
 -->
@@ -36,7 +37,11 @@ It is right for .713 of the rows, twice as often as 35.6 % of them, at epsilon 0
         ("", "", []),
         (".713 of", ".714 of", [".713 stands in a comment", ".714 comes from no file"]),
         (".713 = ", ".713 = error of ", [".713 is shown, and error of /survey/0/accuracy"]),
-        ("/survey/0", "/survey/7", ["results.json has no /survey/7/accuracy"]),
+        (
+            "/survey/0",
+            "/survey/7",
+            ["has no /survey/7/accuracy", ".713 comes from no file"],
+        ),
         ("twice", "2.5 times", ["2.5 comes from no file"]),
         ("35.6 % = percent of /survey/1/accuracy", "set: 35.6", []),
         ("as often", "as `often`", []),
@@ -46,9 +51,8 @@ def test_a_wrong_figure_is_found(
     shown: str, instead: str, told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "ROOT", tmp_path)
-    (tmp_path / "results.json").write_text(
-        '{"survey": [{"accuracy": 0.71349}, {"accuracy": 0.356}]}'
-    )
+    results = {"survey": [{"accuracy": 0.71349}, {"accuracy": 0.356}]}
+    (tmp_path / "results.json").write_text(json.dumps(results))
     page = tmp_path / "page.md"
     page.write_text(BLOCK.replace(shown, instead, 1) if shown else BLOCK)
     found = figures.problems(page, complete=True)

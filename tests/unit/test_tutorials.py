@@ -56,9 +56,9 @@ class Reader:
         port = words[words.index("--port") + 1]
         end = time.monotonic() + PATIENCE
         while True:
-            with contextlib.suppress(OSError):
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready"):
-                    return
+            ready = f"http://127.0.0.1:{port}/v2/health/ready"
+            with contextlib.suppress(OSError), urllib.request.urlopen(ready):
+                return
             assert time.monotonic() < end, "the server does not answer"
             assert self.servers[-1].poll() is None, "the server has ended"
             time.sleep(0.05)
