@@ -5,13 +5,14 @@ A comment below a paragraph or a table names the file, and for each figure its p
     <!-- from benchmarks/results/learners.json
     .713 = /survey/0/accuracy
     87 = /trees of depth 4/ratio
-    2.7 % = error of /parts/thresholds 1000 eps 1/accuracy_mean_and_sd/last chunk/0
+    2.7 % = error percent of /parts/thresholds 1000 eps 1/accuracy_mean_and_sd/last chunk/0
     set: .12 3
     -->
 
-Semicolons may stand for the ends of lines. Several files stand in several comments. A figure is a decimal, or a number before "%" or "times".
-Each figure of a block with comments has its line, or is named by ``set:``, for what was chosen and
-not measured. The number at the place, rounded as it is shown, must be the figure.
+Semicolons may stand for the ends of lines. Several files stand in several comments. A figure is a
+decimal, or a number before "%" or "times". Each figure of a block with comments has its line, or
+is named by ``set:``, for what was chosen and not measured. The number at the place, rounded as it
+is shown, must be the figure.
 
 ``python -m tools.figures`` says what does not fit. ``python -m tools.figures propose PAGE`` prints
 a comment for each block that has none, from the results that its section links to: read it before

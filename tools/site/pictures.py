@@ -63,15 +63,17 @@ BOXES = {  # the left and upper corner of each box, its look, and its lines
     "programs": (990, 18, 3, ("programs", "inference clients")),
     "people": (990, 138, 3, ("people", "pages, forms, labels")),
 }
-ARROWS = (("rows", "fit"), ("fit", "model"), ("fit", "oracle"), ("model", "server"))
-ARROWS += (("oracle", "server"), ("server", "programs"), ("server", "people"))
+ARROWS = (
+    *(("rows", "fit"), ("fit", "model"), ("fit", "oracle"), ("model", "server")),
+    *(("oracle", "server"), ("server", "programs"), ("server", "people")),
+)
 SERVED = "Rows pay once; a model or an oracle is served to programs and people"
 
 
 def served() -> str:
     """Return the picture of the way from private rows to those who ask."""
     width, height = 1190, 220
-    lines = []
+    lines, size = [], f'width="{BOX_WIDTH}" height="{BOX_HEIGHT}"'
     for start, end in ARROWS:
         (x, y, *_), (to_x, to_y, *_) = BOXES[start], BOXES[end]
         ends = (x + BOX_WIDTH + 4, y + BOX_HEIGHT / 2, to_x - 10, to_y + BOX_HEIGHT / 2)
@@ -80,16 +82,15 @@ def served() -> str:
     for x, y, look, (name, note) in BOXES.values():
         middle = x + BOX_WIDTH / 2
         lines += [
-            f'<rect class="box c{look}" x="{x}" y="{y}" width="{BOX_WIDTH}" '
-            f'height="{BOX_HEIGHT}" rx="8"/>',
+            f'<rect class="box c{look}" x="{x}" y="{y}" {size} rx="8"/>',
             f'<text class="name" x="{middle:g}" y="{y + 28}" text-anchor="middle">{name}</text>',
             f'<text x="{middle:g}" y="{y + 48}" text-anchor="middle">{note}</text>',
         ]
     tip = '<marker id="tip" markerWidth="5" markerHeight="6" refX="2" refY="3" orient="auto">'
+    named = f'role="img" width="{width}" height="{height}" aria-label="{SERVED}"'
     return "\n".join(
         [
-            f'<svg xmlns="{NAMESPACE}" class="chart" viewBox="0 0 {width} {height}" role="img" '
-            f'width="{width}" height="{height}" aria-label="{SERVED}">',
+            f'<svg xmlns="{NAMESPACE}" class="chart" viewBox="0 0 {width} {height}" {named}>',
             f"<style>{STYLE}.chart .box {{ fill: var(--paper); stroke-width: 2; }}</style>",
             f'<rect class="paper" width="{width}" height="{height}"/>',
             f'<defs>{tip}<path class="d3" d="M0 0 5 3 0 6z"/></marker></defs>',
