@@ -58,19 +58,19 @@ Rows = tuple[Integers, Floats, Integers]  # labels, chances and subgroups
 Draw = Callable[[np.random.Generator, int], Rows]
 
 
-class Given:
+class FixedModel:
     """A model whose chances, or answers, stand in the rows."""
 
     def __init__(self, n_classes: int) -> None:
         self.classes_ = np.arange(n_classes)
 
 
-class GivenChances(Given):
+class FixedChances(FixedModel):
     def predict_proba(self, X: Any) -> Any:
         return X
 
 
-class GivenAnswers(Given):
+class FixedAnswers(FixedModel):
     def predict(self, X: Any) -> Any:
         return np.argmax(X, axis=1)
 
@@ -90,7 +90,7 @@ class Scenario:
 
     def evaluated(self, seed: int) -> Evaluation:
         label, chances, group = self.draw(np.random.default_rng(seed), self.rows)
-        kind = GivenAnswers if self.answers_alone else GivenChances
+        kind = FixedAnswers if self.answers_alone else FixedChances
         more: dict[str, Any] = {}
         if self.groups:
             more = {"groups": group, "group_names": range(len(self.groups))}

@@ -33,7 +33,7 @@ RESULT = Path(__file__).parent / "results" / "first_use.json"
 ROWS, ASKED = 8_000, 200
 
 
-class Watch(event.Listener):
+class CompilationTimes(event.Listener):
     """Adds up the processor time of compiling, and counts the functions."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ def paths() -> dict[str, Callable[[], Any]]:
 
 def measure(name: str) -> dict[str, float]:
     """Run in a process of its own; return seconds and functions."""
-    watch = Watch()
+    watch = CompilationTimes()
     event.register("numba:compile", watch)  # type: ignore[no-untyped-call]
     for path, run in paths().items():
         if name in (path, "all"):

@@ -51,7 +51,7 @@ class Spy:
 def rows_of_phases(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], Any, int]]:
     """Return a list that gets rows, weights and full weight of each phase when it has its rows."""
     seen: list[tuple[list[float], Any, int]] = []
-    train, init = phases.School.train, phases.PhaseTraining.__init__
+    train, init = phases.PhaseSetup.train, phases.PhaseTraining.__init__
 
     def spied_train(self: Any, recipe: Any) -> Any:
         if not seen:  # the first phase
@@ -59,18 +59,18 @@ def rows_of_phases(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], A
             seen.append((rows.ravel().tolist(), recipe.weights, recipe.full_weight))
         return train(self, recipe)
 
-    def spied_init(self: Any, school: Any, number: int, given: Any, *others: Any) -> None:
-        rows, weights = given.table(school.reader)
+    def spied_init(self: Any, setup: Any, number: int, given: Any, *others: Any) -> None:
+        rows, weights = given.table(setup.reader)
         if given.to_label is not None:  # the training labels these
             own = given.to_label.rows.all()
-            none = np.zeros((len(own), school.rules.n_classes), dtype=np.int64)
+            none = np.zeros((len(own), setup.rules.n_classes), dtype=np.int64)
             rows, weights = (
                 first if second is None else np.concatenate([first, second])
                 for first, second in ((own, rows), (none, weights))
             )
         seen.append((rows.ravel().tolist(), weights, given.full_weight))
-        init(self, school, number, given, *others)
+        init(self, setup, number, given, *others)
 
-    monkeypatch.setattr(phases.School, "train", spied_train)
+    monkeypatch.setattr(phases.PhaseSetup, "train", spied_train)
     monkeypatch.setattr(phases.PhaseTraining, "__init__", spied_init)
     return seen

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 
 from cumae.claims import claim
 from cumae.errors import GuaranteeVoid, listed, warn
-from cumae.estimators import PrivateEstimator, is_first_told
+from cumae.estimators import PrivateEstimator, warns_first
 from cumae.privacy import Guarantee
 from cumae.quiet import HiddenFailures, is_quiet
 
@@ -55,7 +55,7 @@ NAMED = (str, int, slice, list)  # how columns of a ColumnTransformer may be giv
 
 @dataclass(frozen=True)
 class Found:
-    """What stands around a fit.
+    """The surroundings of a fit.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def surroundings(estimator: PrivateEstimator, epsilon: float) -> Found:
         return NOTHING
     found, payer = around(estimator)
     searching = (found.several or "").startswith("sklearn.model_selection")
-    told = found.several is None or is_first_told(payer)  # once for all clones of a loop
-    if found.reasons and (found.steps or not searching) and told:
+    first = found.several is None or warns_first(payer)  # once for all clones of a loop
+    if found.reasons and (found.steps or not searching) and first:
         warn(
             f"the guarantee of this {type(payer).__name__} is void, because "
             f"{'; and '.join(found.reasons)}. Fit it to the rows as they are, and declare their "

@@ -25,7 +25,7 @@ STYLE = """\
 .chart .name { font-weight: 600; font-size: 15px; }
 .chart .grid { stroke: var(--grid); stroke-width: 1; }
 .chart .mark { stroke: var(--faint); stroke-width: 1; stroke-dasharray: 2 3; }
-.chart .told { fill: var(--faint); font-size: 12px; }
+.chart .note { fill: var(--faint); font-size: 12px; }
 .chart .line { fill: none; stroke-width: 2.5; }
 .chart .c0 { stroke: var(--first); } .chart .c1 { stroke: var(--second); }
 .chart .c2 { stroke: var(--third); } .chart .c3 { stroke: var(--faint); }
@@ -168,25 +168,25 @@ def _axes(chart: Chart) -> list[str]:
         + _text(16, (TOP + low) / 2, chart.up)
         + "</g>",
     ]
-    for value, told in chart.levels:
+    for value, text in chart.levels:
         found.append(_line(LEFT, chart.y(value), right, chart.y(value), "grid"))
-        found.append(_text(LEFT - 8, chart.y(value) + 4, told, anchor="end"))
-    for value, told in chart.ticks:
+        found.append(_text(LEFT - 8, chart.y(value) + 4, text, anchor="end"))
+    for value, text in chart.ticks:
         found.append(_line(chart.x(value), low, chart.x(value), low + 5, "grid"))
-        found.append(_text(chart.x(value), low + 22, told))
+        found.append(_text(chart.x(value), low + 22, text))
     return found + _marks(chart)
 
 
 def _marks(chart: Chart) -> list[str]:
     """Return lines with words, which stand in two rows where one would be too crowded."""
     low, right, ends, found = HEIGHT - BOTTOM, WIDTH - RIGHT, [0.0, 0.0], []
-    for value, told in sorted(chart.marks):
-        x, wide = chart.x(value), LETTER * len(told)
+    for value, text in sorted(chart.marks):
+        x, wide = chart.x(value), LETTER * len(text)
         start = x + 4 if x + 4 + wide < right else x - 4 - wide
         row = 0 if start > ends[0] else 1
         ends[row] = start + wide
         found.append(_line(x, TOP, x, low, "mark"))
-        found.append(_text(start, TOP + 12 + 16 * row, told, "told", "start"))
+        found.append(_text(start, TOP + 12 + 16 * row, text, "note", "start"))
     return found
 
 

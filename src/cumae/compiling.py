@@ -28,12 +28,12 @@ class Announcer(Listener):
     def __init__(self) -> None:
         self._open = 0  # a loop may need another one, which is compiled within
         self._since = self._spent = 0.0
-        self._told = False
+        self._announced = False
         self._timer: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:
         """Start measuring."""
-        if not _is_ours(event) or self._told:
+        if not _is_ours(event) or self._announced:
             return
         self._open += 1
         if self._open == 1:
@@ -53,8 +53,8 @@ class Announcer(Listener):
                 self._timer.cancel()
 
     def _tell(self) -> None:
-        if not self._told and sys.stderr is not None:
-            self._told = True
+        if not self._announced and sys.stderr is not None:
+            self._announced = True
             sys.stderr.write(LINE)
             sys.stderr.flush()
 

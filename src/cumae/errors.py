@@ -79,6 +79,14 @@ class StoreFailed(CumaeError, RuntimeError):
     """
 
 
+class WorkerFailed(CumaeError, RuntimeError):
+    """A worker of an engine failed, and what it says may show cells."""
+
+
+class WorkersLost(CumaeError, RuntimeError):
+    """Workers of an engine died, and pieces of a table were not worked on."""
+
+
 class TooFewRows(UserWarning):
     """The noise that this budget needs drowns the answers of this many rows."""
 
@@ -137,7 +145,7 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:LISTED]) + more
 
 
-def warn(told: str | Warning, kind: type[Warning] = UserWarning) -> None:
+def warn(message: str | Warning, kind: type[Warning] = UserWarning) -> None:
     """Warn, and name the line from which cumae was called.
 
     Other libraries may stand between two lines of cumae, so the outermost line of ours counts.
@@ -149,4 +157,4 @@ def warn(told: str | Warning, kind: type[Warning] = UserWarning) -> None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
             outside = level
         frame = frame.f_back
-    warnings.warn(told, kind, stacklevel=outside)
+    warnings.warn(message, kind, stacklevel=outside)

@@ -1,4 +1,4 @@
-"""What all estimators of this package share: how they are cloned and how a notebook shows them.
+"""The shared part of all estimators of this package: clones, and how a notebook shows them.
 
 Searches such as ``GridSearchCV`` fit many clones of one estimator, and each fit pays. So clones
 remember which estimator they come from, and the second one that is about to pay warns.
@@ -32,15 +32,15 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass
 class Origin:
-    """What an estimator and all clones of it share; it knows nothing of parameters or rows."""
+    """The facts that an estimator and all clones of it share; none is about parameters or rows."""
 
     paying: int = 0  # clones that have paid
-    told: bool = False  # whether one of them has warned that its guarantee is void
+    has_warned: bool = False  # whether one of them has warned that its guarantee is void
 
 
 @dataclass
 class Clone:
-    """What is known about one clone."""
+    """The facts about one clone."""
 
     origin: Origin
     paid: bool = False
@@ -236,7 +236,7 @@ def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
         )
 
 
-def is_first_told(estimator: PrivateEstimator) -> bool:
+def warns_first(estimator: PrivateEstimator) -> bool:
     """Tell whether no clone of the same estimator has warned yet that its guarantee is void.
 
     Parameters
@@ -248,7 +248,7 @@ def is_first_told(estimator: PrivateEstimator) -> bool:
         known = _CLONES.get(estimator)
         if known is None:
             return True
-        first, known.origin.told = not known.origin.told, True
+        first, known.origin.has_warned = not known.origin.has_warned, True
         return first
 
 

@@ -12,7 +12,7 @@ from cumae.claims import claim
 from cumae.errors import LiveState
 
 Owner = TypeVar("Owner")  # whose method is marked
-Given = ParamSpec("Given")  # what the method is called with
+Arguments = ParamSpec("Arguments")  # what the method is called with
 Result = TypeVar("Result")
 
 NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
@@ -102,7 +102,7 @@ class Within:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process that the object belongs to."""
+        """True if this is the process that the object belongs to."""
         return os.getpid() == self._process
 
     def check(self) -> tuple[int, ...]:
@@ -126,12 +126,12 @@ class Within:
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
 def one_call(
-    method: Callable[Concatenate[Owner, Given], Result],
-) -> Callable[Concatenate[Owner, Given], Result]:
+    method: Callable[Concatenate[Owner, Arguments], Result],
+) -> Callable[Concatenate[Owner, Arguments], Result]:
     """Refuse a marked method within a call of the same thread, and in another process."""
 
     @functools.wraps(method)
-    def called(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+    def called(self: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         check_process(self)  # before a lock is taken: in a forked process it may be held for ever
         refuse_within(self)
         before = CALLS.objects
@@ -146,12 +146,12 @@ def one_call(
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
 def locked(
-    method: Callable[Concatenate[Owner, Given], Result],
-) -> Callable[Concatenate[Owner, Given], Result]:
+    method: Callable[Concatenate[Owner, Arguments], Result],
+) -> Callable[Concatenate[Owner, Arguments], Result]:
     """Let one thread at a time run the marked methods of an object, each within ``one_call``."""
 
     @functools.wraps(method)
-    def alone(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+    def alone(self: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         with lock_of(self):
             return method(self, *args, **kwargs)
 
@@ -160,8 +160,8 @@ def locked(
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
 def one_at_a_time(
-    method: Callable[Concatenate[Owner, Given], Result],
-) -> Callable[Concatenate[Owner, Given], Result]:
+    method: Callable[Concatenate[Owner, Arguments], Result],
+) -> Callable[Concatenate[Owner, Arguments], Result]:
     """Let one thread at a time call the marked methods of an object, in one process only."""
     return one_call(locked(method))
 
@@ -184,12 +184,12 @@ GuardedOwner = TypeVar("GuardedOwner", bound=Guarded)
 
 @claim("NOISE", "BUDGET")
 def only_once(
-    method: Callable[Concatenate[GuardedOwner, Given], Result],
-) -> Callable[Concatenate[GuardedOwner, Given], Result]:
+    method: Callable[Concatenate[GuardedOwner, Arguments], Result],
+) -> Callable[Concatenate[GuardedOwner, Arguments], Result]:
     """Let a method run once at a time: other threads wait, and a call within a call is refused."""
 
     @functools.wraps(method)
-    def alone(self: GuardedOwner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+    def alone(self: GuardedOwner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         self._check_process()  # before the lock: in a forked process it may be held for ever
         with self._lock:
             if self._inside:

@@ -1,4 +1,4 @@
-"""What an estimator would do with so many rows: an ``Outlook``, made without any row."""
+"""The forecast of a fit with so many rows: an ``Outlook``, made without any row."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FitPlan(Plan, Generic[Steps]):
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a fit with so many rows would do, promise and take; no row was read, nothing spent.
+    """The forecast of a fit, its promise and its effort; no row was read, and nothing was spent.
 
     Parameters
     ----------
@@ -159,13 +159,13 @@ class Outlook:
             promise = self.guarantee.full() if full else str(self.guarantee)
             lines.append("Promise: " + promise.replace("\n", "\n         "))
         if self.facts:
-            told = ", ".join(f"{name} = {_shown(fact)}" for name, fact in self.facts.items())
-            lines.append(f"Facts: {told}.")
+            facts = ", ".join(f"{name} = {_shown(fact)}" for name, fact in self.facts.items())
+            lines.append(f"Facts: {facts}.")
         if self.seconds is not None:
             lines.append(f"Time: about {_duration(self.seconds)} on one core.")
         if self.memory is not None:
             lines.append(f"Memory: about {_size(self.memory)} beside the table.")
-        return "\n".join([*lines, *(f"Warning: {told}" for told in self.warnings)])
+        return "\n".join([*lines, *(f"Warning: {text}" for text in self.warnings)])
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -220,8 +220,8 @@ def foresee(estimator: str, decide: Callable[[], Outlook]) -> Outlook:
             found = decide()
         except CumaeError as error:
             found = Outlook(estimator, can_run=False, reasons=(str(error),))
-    told = [str(warning.message) for warning in heard if issubclass(warning.category, OURS)]
-    return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *told))))
+    warned = [str(warning.message) for warning in heard if issubclass(warning.category, OURS)]
+    return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *warned))))
 
 
 def check_table_counts(

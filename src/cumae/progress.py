@@ -61,7 +61,7 @@ class Progress:
         terminal = sys.stderr.isatty()
         self._lines = shown is None and not terminal and _LINES.get()
         self._what, self._total, self._done = what, total, 0
-        self._told = time.monotonic()
+        self._last_line = time.monotonic()
         # One that is not shown would take longer to make than a small model to train.
         self._bar = _bar(what, total) if (terminal if shown is None else shown) else None
 
@@ -75,8 +75,8 @@ class Progress:
         if self._bar is not None:
             self._bar.advance(self._bar.task_ids[0], pieces)
         self._done += pieces
-        if self._lines and time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
-            self._told = time.monotonic()
+        if self._lines and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
             whole = "" if self._total is None else f" of {self._total:,}"
             with contextlib.suppress(OSError):  # whoever read it may be gone; the work goes on
                 print(f"{self._what}: {self._done:,}{whole}", file=sys.stderr, flush=True)

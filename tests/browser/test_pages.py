@@ -66,8 +66,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
     attack = cumae.audit.Audit(
         "a row", cumae.audit.Claimed(1.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6
     )
-    told = {"settings": {"date": "2026-01-01"}, "audits": [attack.to_dict()], "left_out": []}
-    (folder / "audit.json").write_text(json.dumps(told))
+    given = {"settings": {"date": "2026-01-01"}, "audits": [attack.to_dict()], "left_out": []}
+    (folder / "audit.json").write_text(json.dumps(given))
     figure = {"value": 0.8, "low": 0.7, "high": 0.9}
     overall = {"accuracy": figure, "commonest": figure, "commonest_class": "0"}
     score = {"rows": 9, "confidence": 0.95, "trained_on": False, "guarantee": None}
@@ -220,8 +220,8 @@ def test_pages_and_forms_work_without_scripts(
     page.click("text=Ask all >> nth=0")
     page.wait_for_selector("h1:has-text('30 answers')")
     shown = page.locator("tbody td").all_inner_texts()
-    told = server.house.models["model"].model.predict(rows)
-    assert np.array_equal([int(one) for one in shown], told)
+    given = server.house.models["model"].model.predict(rows)
+    assert np.array_equal([int(one) for one in shown], given)
     visit.context.close()
     assert visit.wrong == []
 

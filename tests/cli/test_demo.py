@@ -68,5 +68,5 @@ def test_a_picture_brings_its_own_style_and_nothing_from_outside() -> None:
 
 
 def test_words_of_marks_that_are_close_stand_in_two_rows() -> None:
-    rows = re.findall(r'y="([\d.]+)" class="told"', svg(_chart()))
+    rows = re.findall(r'y="([\d.]+)" class="note"', svg(_chart()))
     assert len(set(rows)) == 2

@@ -25,7 +25,7 @@ from cumae.cli.files.csv_text import CsvForm
 from cumae.cli.files.output import safe_cell
 from cumae.cli.files.schemas import read_schema
 from cumae.cli.files.tables import read_table_file
-from cumae.cli.models.answers import Asking
+from cumae.cli.models.answers import CheckedQueries
 from tests.census import COLUMNS, FIT, answers_in, as_csv, people, run, without_label
 
 CLASSES = {"<=50K", ">50K"}
@@ -53,14 +53,14 @@ def test_nobody_else_may_read_answers_from_the_first_byte_on(
     seen: list[int] = []
 
     def watched(method: Any) -> Any:
-        def call(self: Asking, stream: Any, *rest: Any) -> Any:
+        def call(self: CheckedQueries, stream: Any, *rest: Any) -> Any:
             method(self, stream, *rest)
             seen.extend(path.stat().st_mode & 0o777 for path in folder.glob(".answers*.part"))
 
         return call
 
-    monkeypatch.setattr(Asking, "rehearse", watched(Asking.rehearse))
-    monkeypatch.setattr(Asking, "write", watched(Asking.write))
+    monkeypatch.setattr(CheckedQueries, "rehearse", watched(CheckedQueries.rehearse))
+    monkeypatch.setattr(CheckedQueries, "write", watched(CheckedQueries.write))
     before = os.umask(0)
     try:
         for more in ([], ["--force"]):
@@ -513,7 +513,7 @@ def test_what_finds_no_room_is_not_asked(folder: Path, monkeypatch: pytest.Monke
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Asking, "write", full)
+    monkeypatch.setattr(CheckedQueries, "write", full)
     done = run("predict", "release.db", "queries.csv", "-o", "a.csv")
     assert done.exit_code == ExitCode.REFUSED
     assert "a.csv cannot be written: No space left on device" in done.stderr

@@ -34,7 +34,9 @@ MOST = 200  # of one kind of call
 def _nobody_else_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a status of an open oracle look at its lock once: trying again takes longer than all."""
     monkeypatch.setattr(keys, "TRIES", 1)
-    monkeypatch.setattr(pieces, "LEAST", 8)  # so that the next phase is written ahead in many parts
+    monkeypatch.setattr(
+        pieces, "LEAST_PIECE_BYTES", 8
+    )  # so that the next phase is written ahead in many parts
 
 
 @pytest.fixture(scope="module")

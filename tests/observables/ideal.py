@@ -32,7 +32,7 @@ SOONER: list[tuple[Any, str, int]] = [
     (opening, "MERGE", 1),
     (sealed, "CHUNK", 2_048),
     (pieces, "PIECE", 2_048),
-    (pieces, "LEAST", 16),
+    (pieces, "LEAST_PIECE_BYTES", 16),
     (writer, "SWEPT", 2),
 ]
 

@@ -22,7 +22,7 @@ from cumae.errors import CumaeError, VotesIgnored
 from cumae.store.homes.postgres import NAMES
 from tests.observables.cases import Case
 from tests.observables.ideal import Ideal, Published, explained
-from tests.observables.watch import Watch, WatchedDisk, digest
+from tests.observables.watch import SightRecorder, WatchedDisk, digest
 from tests.observables.worlds import Change, World, changes
 from tests.oracles import Where, break_off
 from tests.servers import PostgresServer
@@ -64,7 +64,7 @@ class Life:
         Its disk.
     """
 
-    def __init__(self, case: Case, world: World, watch: Watch, disk: WatchedDisk) -> None:
+    def __init__(self, case: Case, world: World, watch: SightRecorder, disk: WatchedDisk) -> None:
         self.case, self.world, self.watch, self.disk = case, world, watch, disk
         self.where = Where(watch.folder / "oracle.db", None, watch.folder)
         self.one: Any = None
@@ -285,7 +285,7 @@ def lived(
 ) -> tuple[list[Sight], list[bytes]]:
     """Return what is seen of a life in one world, and contents to explain differences."""
     folder.mkdir()
-    watch = Watch(folder)
+    watch = SightRecorder(folder)
     ideal = Ideal(watch.seen, world.seed)
     published.again()
     try:

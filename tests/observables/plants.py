@@ -17,7 +17,7 @@ import numpy as np
 from cumae.codec import to_bytes
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.voters.slots import form_from_facts
-from cumae.predictors.answering.events import Answered, Told
+from cumae.predictors.answering.events import Answered, LabelsArrived
 from cumae.predictors.bbl.phases import Kept
 from cumae.predictors.everlasting.phases import OpenPhase
 from cumae.predictors.everlasting.predictor import EverlastingPredictor
@@ -160,8 +160,10 @@ def unusable_queries_leave_no_row(patch: pytest.MonkeyPatch) -> None:
 
 def labels_in_vain_are_not_recorded(patch: pytest.MonkeyPatch) -> None:
     """Record nothing if all queries that get a label were unusable."""
-    entry = Told.entry
-    patch.setattr(Told, "entry", lambda told: entry(told) if (told.places >= 0).any() else None)
+    entry = LabelsArrived.entry
+    patch.setattr(
+        LabelsArrived, "entry", lambda told: entry(told) if (told.places >= 0).any() else None
+    )
 
 
 def a_file_for_odd_queries(patch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ HEARD = {
     "tempfile.mkdtemp": 1,
     "subprocess.Popen": 1,
 }
-_WATCHES: list[Watch] = []
+_WATCHES: list[SightRecorder] = []
 
 
 def digest(content: bytes) -> str:
@@ -66,7 +66,7 @@ class WatchedFile(apsw.VFSFile):
 class WatchedDisk(apsw.VFS):
     """A file system that tells what is written, and that may die at any write."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: SightRecorder) -> None:
         self.watch = watch
         self.dies_in: int | None = None
         super().__init__("watched", "unix", makedefault=True)
@@ -90,7 +90,7 @@ class WatchedDisk(apsw.VFS):
         self.watch.see(what, seen)
 
 
-class Watch:
+class SightRecorder:
     """Writes down all that is seen in a folder and on the terminal.
 
     Parameters

@@ -247,7 +247,7 @@ def simulated() -> Iterator[None]:
         (accounts, "opened_lock", lambda file: homes.world().opened_lock(file)),
         (keys.KeyFolder, "make", homes.SimulatedFolder.make),
         (Majority, "release", watched(_now)),
-        (pieces, "LEAST", 8),  # bytes: the next phase is written ahead in several parts
+        (pieces, "LEAST_PIECE_BYTES", 8),  # bytes: the next phase is written ahead in several parts
         (writer, "SWEPT", 2),
         (os, "getpid", _pid),
         (os, "urandom", _coins),

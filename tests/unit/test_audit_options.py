@@ -24,7 +24,7 @@ from cumae.audit.attacks.predictors import MARKED, UNMARKED
 from cumae.audit.attacks.priors import prior_label, prior_row, renewed_row
 from cumae.errors import InvalidParameter
 from cumae.predictors import EverlastingPredictor
-from cumae.predictors.answering.calls import Asked, Given
+from cumae.predictors.answering.calls import Asked, ProposedAnswers
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
@@ -93,7 +93,7 @@ def test_the_row_of_a_user_is_marked_too(owns_a_row: bool) -> None:
 class CapsByValue(EverlastingPredictor):
     """Does not count some queries of a client, by what they ask."""
 
-    def _answers(self, part: Asked, *rest: Any) -> Given:
+    def _answers(self, part: Asked, *rest: Any) -> ProposedAnswers:
         nobody = self._state_.hide.known_as(-1)
         pairs = zip(part.rows[:, 0], part.clients or [], strict=True)
         counted = [nobody if cell > 0.5 else client for cell, client in pairs]
@@ -118,7 +118,7 @@ def test_rows_without_labels_that_are_copied_are_found() -> None:
 class Learns(EverlastingPredictor):
     """Takes queries for fresh rows, too."""
 
-    def _answers(self, part: Asked, *rest: Any) -> Given:
+    def _answers(self, part: Asked, *rest: Any) -> ProposedAnswers:
         if part.rows[0, 0] > 0.5:
             self._state_.waiting._parts.insert(0, part.rows[:1].repeat(8, axis=0))
         return super()._answers(part, *rest)
@@ -192,12 +192,12 @@ def test_labelled_rows_that_are_used_twice_are_found(planted: Any) -> None:
 class GrowsByValue(EverlastingPredictor):
     """Lets a phase grow by what is asked."""
 
-    def _answers(self, part: Asked, *rest: Any) -> Given:
+    def _answers(self, part: Asked, *rest: Any) -> ProposedAnswers:
         rules = self._state_.rules
         if (part.rows > 0.5).any():
             schedule = replace(rules.schedule, growth=1.0)
-            school = replace(self._state_.school, rules=replace(rules, schedule=schedule))
-            self._state_.school = school
+            setup = replace(self._state_.setup, rules=replace(rules, schedule=schedule))
+            self._state_.setup = setup
         return super()._answers(part, *rest)
 
 

@@ -25,7 +25,7 @@ from cumae.ensembles.split import Split
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import Coins, GaussianNoise, Majority, Spent, VoteRule
 from cumae.predictors import EverlastingPredictor, QueryRelease
-from cumae.predictors.answering.calls import Asked, Given
+from cumae.predictors.answering.calls import Asked, ProposedAnswers
 from cumae.predictors.everlasting.margins import weights_of_votes
 from cumae.predictors.recipes import Recipe
 from cumae.randomness import permutation
@@ -147,7 +147,7 @@ def test_an_answer_that_shows_up_in_a_later_one_is_found() -> None:
 class EndsByValue(EverlastingPredictor):
     """Does not count some queries, by what they ask."""
 
-    def _answers(self, part: Asked, *rest: Any) -> Given:
+    def _answers(self, part: Asked, *rest: Any) -> ProposedAnswers:
         found = super()._answers(part, *rest)
         event: Any = found.event
         uncounted = int((part.rows[:, 0] > 0.5).sum())

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from cumae.concepts import Hypothesis, Thresholds
 from cumae.concepts.halfspaces import Halfspace, Halfspaces
-from cumae.concepts.halfspaces import sheaf as module
+from cumae.concepts.halfspaces import labellings as module
 from cumae.concepts.kernels.gaps import separate
 from cumae.concepts.kernels.halfspaces_exact import reference_labels
 from cumae.concepts.kernels.turns import turn_2, turn_3
@@ -205,10 +205,10 @@ def test_counts_of_many_points() -> None:
 @settings(max_examples=150, deadline=None)
 @given(tables(columns=2, most=12) | tables(columns=3))
 def test_kernel_equals_reference(X: Table) -> None:
-    sheaf = module.Sheaf(X, X[:0], np.zeros(0, dtype=np.int64))
-    if sheaf.rank > 1:
-        swept = np.concatenate([sheaf._all_labels(start) for start in sheaf.starts])
-        assert np.array_equal(swept, list(reference_labels(sheaf.view)))
+    labellings = module.Labellings(X, X[:0], np.zeros(0, dtype=np.int64))
+    if labellings.rank > 1:
+        swept = np.concatenate([labellings._all_labels(start) for start in labellings.starts])
+        assert np.array_equal(swept, list(reference_labels(labellings.view)))
 
 
 @pytest.mark.parametrize("other", [False, True])
@@ -218,18 +218,18 @@ def test_finding_across_blocks(other: bool) -> None:
     points = generator.integers(0, 40, (module.BLOCK + 8, 2)).astype(float)
     X = points[:20] + 0.25 if other else points
     gains = generator.choice([-1, 1], len(X))
-    sheaf = module.Sheaf(points, X, gains)
-    rules = [sheaf.hypothesis(sheaf.cut_labels(k)) for k in range(2)]
-    rules += [sheaf.hypothesis(labels) for labels in reference_labels(sheaf.view)]
+    labellings = module.Labellings(points, X, gains)
+    rules = [labellings.hypothesis(labellings.cut_labels(k)) for k in range(2)]
+    rules += [labellings.hypothesis(labels) for labels in reference_labels(labellings.view)]
     gained = np.array([rule.predict(X) @ gains for rule in rules])
     base = int(np.sum(gains < 0))
-    counts = sheaf.histogram(base, len(X))
+    counts = labellings.histogram(base, len(X))
     assert np.array_equal(counts, np.bincount(gained + base, minlength=len(X) + 1))
     for gain in np.unique(gained):
         ties = np.flatnonzero(gained == gain)
         for place in {0, len(ties) // 2, len(ties) - 1}:
-            assert sheaf.find(int(gain), place) == rules[ties[place]]
-    assert sheaf.best() == (gained.max(), np.sum(gained == gained.max()))
+            assert labellings.find(int(gain), place) == rules[ties[place]]
+    assert labellings.best() == (gained.max(), np.sum(gained == gained.max()))
 
 
 # Exact turns

@@ -198,7 +198,7 @@ def test_rules_are_told_by_the_cells_that_keys_stand_for() -> None:
     ]
     for kind, cell, told in cells:
         order = Order(kind)
-        assert order.told(order.words(np.array([cell], dtype=object))[0]) == told
-    assert Order("dates").told([2.0**48 - 1] * 3) == "after the year 9999"
-    assert Order("dates").told([0.0] * 3) == "before the year 1"
-    assert Order("numbers").told([2.0**48 - 1] * 11) == "above all numbers"
+        assert order.readable(order.words(np.array([cell], dtype=object))[0]) == told
+    assert Order("dates").readable([2.0**48 - 1] * 3) == "after the year 9999"
+    assert Order("dates").readable([0.0] * 3) == "before the year 1"
+    assert Order("numbers").readable([2.0**48 - 1] * 11) == "above all numbers"

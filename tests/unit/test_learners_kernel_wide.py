@@ -50,7 +50,7 @@ def test_few_columns_that_matter_are_found(count: int) -> None:
     scales = relevance.scales[0]
     assert sorted(np.argsort(-scales)[:2]) == [3, 8]
     assert np.sort(scales)[-2] > 20 * np.sort(scales)[-3]
-    assert found.told > plain.told
+    assert found.evidence > plain.evidence
     assert np.abs(found.mean - truth).sum() < 0.5 * np.abs(plain.mean - truth).sum()
 
 
@@ -61,7 +61,7 @@ def test_columns_that_all_matter_are_not_told_to_be_few() -> None:
     for _ in range(6):
         found = relevance.look(solver.solve(variances * relevance.factors), variances)
         relevance.move(found)
-    assert found.told < solver.solve(variances).told
+    assert found.evidence < solver.solve(variances).evidence
     assert np.all(relevance.scales[0] > 0.1)
 
 

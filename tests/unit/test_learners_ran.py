@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 UNIT = [(0, 1), (0, 1)]
 
 
-class Watch:
+class Recorder:
     """Records the epsilon of each draw, and the first column of the rows that it sees."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def rows(count: int) -> tuple[Any, Any]:
 
 @pytest.mark.claim("GENERIC")
 def test_the_parts_of_generic_learning_see_their_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     X, y = rows(2000)
     labels = np.where(np.arange(2000) % 4 == 0, y, -1)
     GenericLearner(epsilon=0.7, columns=[(0, 1), (0, 1)]).fit(X, labels)
@@ -98,7 +98,7 @@ def test_the_parts_of_generic_learning_see_their_own_rows(monkeypatch: pytest.Mo
 @pytest.mark.claim("SSPP")
 @pytest.mark.parametrize("learner", [PrivateLearner, SemiPrivateLearner])
 def test_one_draw_at_the_epsilon_asked_for(learner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     X, y = rows(300)
     learner(Thresholds(), epsilon=0.3).fit(X[:, :1], y, X[:50, :1])
     assert [epsilon for epsilon, _ in watch.draws] == [0.3]
@@ -110,7 +110,7 @@ def test_one_draw_at_the_epsilon_asked_for(learner: Any, monkeypatch: pytest.Mon
 def test_each_row_of_a_booster_is_seen_once_and_at_one_price(
     delta: float, public: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     X, y = rows(20_000)
     model = PrivateBooster(0.9, delta, n_rounds=4, columns=[(0, 1), (0, 1)])
     model.fit(X, y, X[:200] + 2.0 if public else None)
@@ -161,7 +161,7 @@ def test_the_regression_draws_the_noise_that_its_cost_is_computed_from(
 def test_label_boosting_draws_at_the_epsilons_of_its_schedule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     X, y = rows(4000)
     labels = np.where(np.arange(4000) < 1500, y, -1)
     base = PrivateLearner(Thresholds(), epsilon=0.5, columns=[(0, 1)])
@@ -180,16 +180,22 @@ class RangesWatched:
         self.looks: list[tuple[float, int]] = []
         self.noise: list[tuple[float, int]] = []
         looks, drawn, find = self.looks, self.noise, Ranges.find
+        by_counts = Ranges.find_by_counts
 
         def found(self: Ranges, X: Any) -> Any:
             looks.append((self.epsilon, np.shape(X)[1]))
             return find(self, X)
+
+        def found_by_counts(self: Ranges, counts: Any) -> Any:
+            looks.append((self.epsilon, len(counts)))
+            return by_counts(self, counts)
 
         def noise(scale: float, size: int, source: Any) -> Any:
             drawn.append((scale, size))
             return discrete_gaussian(scale, size, source)
 
         monkeypatch.setattr(Ranges, "find", found)
+        monkeypatch.setattr(Ranges, "find_by_counts", found_by_counts)
         monkeypatch.setattr(sums, "discrete_gaussian", noise)
 
 
@@ -222,7 +228,7 @@ def booster_pays_for_its_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def learner_of_one_column_pays_for_its_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two looks and a draw add up to the epsilon that was asked for."""
-    watch, ranges = Watch(monkeypatch), RangesWatched(monkeypatch)
+    watch, ranges = Recorder(monkeypatch), RangesWatched(monkeypatch)
     X, y = rows(3_000)
     PrivateLearner(Thresholds(), epsilon=1.0, columns=[float]).fit(X[:, 1:], y)
     looks = sum(epsilon for epsilon, _ in ranges.looks)

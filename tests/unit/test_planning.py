@@ -28,7 +28,7 @@ from cumae.planning.forecasts import calibration, forecast, mu_within, strength
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
 from cumae.planning.rules import _blocks, _chances, _Search, draw_rules
-from cumae.planning.simulation import LEAST, RULES, Sample, simulate
+from cumae.planning.simulation import LEAST_PUBLIC_ROWS, RULES, Sample, simulate
 from cumae.randomness import SeededSource
 from tests.kinds import KINDS, as_array, labels_of, neighbours
 
@@ -393,7 +393,7 @@ def test_a_sample_is_not_looked_at_where_nothing_can_run() -> None:
 
 
 def test_a_sample_that_is_too_small_or_wrong_is_refused() -> None:
-    X, y = sample_of(LEAST - 1)
+    X, y = sample_of(LEAST_PUBLIC_ROWS - 1)
     with pytest.raises(InvalidData, match="labelled rows"):
         Sample.of(HERE, X, y)
     with pytest.raises(InvalidData, match="labels"):

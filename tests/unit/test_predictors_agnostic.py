@@ -44,7 +44,7 @@ Y = (CLEAN ^ (RNG.random(6000) < 0.1)).astype(int)
 QUERIES = RNG.random((60, 1))
 
 
-class Watch:
+class Recorder:
     """Records draws, what shards are trained on, and the scales of noise."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_costs_from_the_inside_out(
 def test_the_guarantee_is_that_of_what_runs(
     resample: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     release = AgnosticQueryRelease(
         Thresholds(), 1.5, 1e-5, 200, mechanism="gaussian", resample=resample
     )
@@ -210,7 +210,7 @@ def test_as_many_rows_as_privacy_allows() -> None:
 def test_without_privacy_it_is_the_majority_of_relabelled_shards(
     mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     release = AgnosticQueryRelease(Thresholds(), math.inf, mechanism=mechanism, n_shards=21)
     release.fit(X, Y)
     assert release.n_sampled_ == len(X)
@@ -399,7 +399,7 @@ def test_the_paper_runs_with_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     # The true sizes need more rows than there are anywhere; smaller ones take the same path.
     sizes = AgnosticSizes(6000, 90, SubSampSizes(12, 7, 4, 0.5, 1e-4))
     monkeypatch.setattr(agnostic, "agnostic_sizes", lambda *_: sizes)
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     release = AgnosticQueryRelease(Thresholds(), 0.9, 1e-3, 500, constants="paper").fit(X, Y)
     assert release.n_sampled_ == len(watch.draws[0][1]) == math.floor(0.9 / 56 * 6000)
     assert release.epsilon_boost_ == watch.draws[0][0] == 1.0

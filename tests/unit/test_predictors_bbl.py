@@ -63,7 +63,7 @@ def small(epsilon: float = 3.0, **more: Any) -> GenericBBL:
     return GenericBBL(Thresholds(), epsilon, 1e-6, **{**given, **more})
 
 
-class Watch:
+class Recorder:
     """Records draws, noise, votes and the labelled rows of all phases."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_the_fixed_point_from_the_library_s_own_parts(epsilon: float, agnostic: 
 def test_every_phase_runs_at_the_stated_price(
     agnostic: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     oracle = small(agnostic=agnostic, epsilon_boost=1.0, label_share=0.08).fit(X, Y)
     rules = oracle.rules_
     first = watch.draws[:1] if agnostic else []
@@ -281,7 +281,7 @@ def test_exact_best_hypotheses_also_where_a_class_is_missing() -> None:
 
 @pytest.mark.claim("BBL")
 def test_without_privacy_it_is_plain_relabelling(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     plain = small(math.inf, query_share="auto", label_share="auto", phase_length=400)
     oracle = plain.fit(X, Y)
     answers = oracle.predict(QUERIES[:1200])
@@ -310,9 +310,9 @@ def test_without_privacy_it_is_plain_relabelling(monkeypatch: pytest.MonkeyPatch
 # What one change can reach, with the same coins
 
 
-def run(monkeypatch: pytest.MonkeyPatch, x: Any, y: Any, queries: Any) -> tuple[Watch, Any]:
+def run(monkeypatch: pytest.MonkeyPatch, x: Any, y: Any, queries: Any) -> tuple[Recorder, Any]:
     with monkeypatch.context() as patch:
-        watch = Watch(patch)
+        watch = Recorder(patch)
         oracle = small(random_state=11, shard_size=4).fit(x, y)
         return watch, np.concatenate(
             [oracle.predict(batch) for batch in np.array_split(queries, 9)]
@@ -376,7 +376,7 @@ def test_a_replaced_training_row_moves_one_vote_and_one_scored_row(
 def test_an_unusable_query_counts_and_changes_no_other_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     spoilt = QUERIES[:600].copy()
     spoilt[3] = np.nan
     runs = []
@@ -441,7 +441,7 @@ def test_a_change_of_phases_that_was_broken_off_is_not_drawn_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        watch = Watch(patch)
+        watch = Recorder(patch)
         patch.setattr(recipes, "train_shards", broken)
         with pytest.raises(KeyboardInterrupt):
             oracle.predict(QUERIES[600:610])
@@ -539,7 +539,7 @@ def test_a_batch_in_which_it_halts_is_refused() -> None:
 
 @pytest.mark.claim("BBL")
 def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     oracle = small(fresh=True).fit(X, Y)
     assert oracle.guarantee_.protects == "one training row, one query or one unlabelled row"
     assert oracle.remaining_ == 600
@@ -569,7 +569,7 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
 def test_whether_rows_are_fresh_was_fixed_by_fit(
     monkeypatch: pytest.MonkeyPatch, *, fresh: bool
 ) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     oracle = small(fresh=fresh).fit(X, Y)
     supplied = np.random.default_rng(2).random((600, 1))
     if fresh:
@@ -595,7 +595,7 @@ def test_no_part_of_a_phase_shows_its_rows() -> None:
 
 @pytest.mark.claim("BBL")
 def test_agnostic_labels_come_from_one_concept(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(monkeypatch)
+    watch = Recorder(monkeypatch)
     wrong = Y ^ (np.random.default_rng(0).random(400) < 0.2)
     oracle = small(8.0, agnostic=True).fit(X, wrong)
     first = watch.phases[0]

@@ -267,17 +267,17 @@ def test_a_query_is_not_seen_in_its_phase_and_moves_one_vote_in_the_next(
 @pytest.mark.claim("EVER")
 def test_a_planted_memory_across_phases_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     # The test above has teeth: old models that go on voting move more than one vote.
-    train = phases.School.train
+    train = phases.PhaseSetup.train
     kept: list[Ensemble] = []
 
-    def leaking(self: phases.School, recipe: Any) -> Ensemble:
+    def leaking(self: phases.PhaseSetup, recipe: Any) -> Ensemble:
         ensemble = train(self, recipe)
         kept.append(ensemble)
         total: Any = lambda *asked: sum(Ensemble.votes(old, *asked) for old in kept)  # noqa: E731
         ensemble.votes = total  # type: ignore[method-assign]
         return ensemble
 
-    monkeypatch.setattr(phases.School, "train", leaking)
+    monkeypatch.setattr(phases.PhaseSetup, "train", leaking)
     spy = Spy(monkeypatch)
     changed = X.copy()
     changed[:1] = 0.99

@@ -185,7 +185,7 @@ def test_labels_stop_the_boundary_from_wandering() -> None:
 def test_a_query_without_a_margin_gets_its_label_and_an_unusable_one_does_not() -> None:
     one = oracle().fit(X, Y)
     state, full = one._state_, one.n_shards_
-    assert not state.kept.told
+    assert not state.kept.labelled_places
     Answered(
         2,
         2,
@@ -198,7 +198,7 @@ def test_a_query_without_a_margin_gets_its_label_and_an_unusable_one_does_not() 
     assert state.kept.weights.tolist() == [[0, full], [0, 0]]
     one.add_labels(["tied"], [0])
     assert state.kept.weights.tolist() == [[full, 0], [0, 0]]
-    assert state.kept.told == {0, 1}
+    assert state.kept.labelled_places == {0, 1}
 
 
 @pytest.mark.claim("EVER")
@@ -206,13 +206,13 @@ def test_a_call_that_was_broken_off_at_the_end_of_a_phase_does_not_block_the_nex
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one = oracle().fit(X, Y)
-    left = int(one._state_.rows_from.until_next(one._state_))
+    left = int(one._state_.next_phase_rows.until_next(one._state_))
 
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(phases.School, "train", stop)
+        patch.setattr(phases.PhaseSetup, "train", stop)
         with pytest.raises(KeyboardInterrupt):
             one.predict(RNG.random((left + 1, 1)))
     assert (one.answered_, one._state_.n_kept) == (left, 0)  # these count, and are handed over

@@ -224,7 +224,7 @@ def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
 
     monkeypatch.setattr(exact, "gaussian_bounds", tabulated)
     spied: list[tuple[Any, str]] = [
-        (phases.School, "train"),
+        (phases.PhaseSetup, "train"),
         (phases.NextRows, "table"),
         (phases.NextRows, "drawn"),
         (recipes.Recipe, "kept_for"),

@@ -506,7 +506,7 @@ def party_of(*names: Any) -> Party:
     return Party([Call(None, request_id=name) for name in names])
 
 
-class Asking:
+class AskingThreads:
     """Threads that stand in a line, of which the first one waits until all do.
 
     Parameters
@@ -565,7 +565,7 @@ def test_who_is_interrupted_holds_up_nobody() -> None:
             raise KeyboardInterrupt
         settle(calls)
 
-    asking = Asking(interrupted, 5)
+    asking = AskingThreads(interrupted, 5)
     assert asking.groups == [[0], [1, 2, 3, 4], [3, 4]]
     assert asking.found == {0: 0, 1: KeyboardInterrupt, 2: CumaeError, 3: 3, 4: 4}
     asking.ask(5)
@@ -577,7 +577,7 @@ def test_an_interrupt_at_any_line_hangs_nobody() -> None:
     """One thread is interrupted at each line of the line's code in turn; all others get answers."""
     hit, fired = 1, 0
     while hit:
-        asking = Asking(settle, 1)
+        asking = AskingThreads(settle, 1)
         here, go_on = threading.Event(), threading.Event()
         threads = []
 
@@ -615,7 +615,7 @@ class Shot:
     def __init__(self, place: int) -> None:
         self.left, self.fired, self.ended = place, False, False
 
-    def run(self, asking: Asking, name: str) -> None:
+    def run(self, asking: AskingThreads, name: str) -> None:
         sys.settrace(self._trace)
         try:
             asking.ask(name)  # type: ignore[arg-type]
@@ -638,7 +638,7 @@ class Shot:
 
 def test_a_leader_that_vanished_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "CHECK_SECONDS", 0.01)
-    asking = Asking(settle, 1)
+    asking = AskingThreads(settle, 1)
     gone = party_of(7)
     gone.left = True
     asking.queue._leader = gone

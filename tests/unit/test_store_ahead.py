@@ -32,7 +32,7 @@ QUERIES = np.random.default_rng(7).random((2_000, 1))
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "LEAST", 8)
+    monkeypatch.setattr(pieces, "LEAST_PIECE_BYTES", 8)
     monkeypatch.setattr(writer, "SWEPT", 2)
 
 

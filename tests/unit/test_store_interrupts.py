@@ -113,7 +113,7 @@ def bbl(**more: Any) -> Any:
 def fresh(**more: Any) -> Any:
     """Return an oracle whose next answer but one ends its phase."""
     one = everlasting(fresh=True, growth=1.5, **more).add_unlabelled(np.tile(ROWS, (3, 1)))
-    one.predict(rows_of(ROWS, 0, one._state_.rows_from.until_next(one._state_) - 2))
+    one.predict(rows_of(ROWS, 0, one._state_.next_phase_rows.until_next(one._state_) - 2))
     return one
 
 
@@ -160,7 +160,9 @@ SCENARIOS: dict[str, Scenario] = {
         everlasting, lambda one: one.predict(ROWS[:3], request_id="one"), {"Answered"}
     ),
     "labels": Scenario(
-        lambda: named(everlasting()), lambda one: one.add_labels(["a", "c"], [1, 0]), {"Told"}
+        lambda: named(everlasting()),
+        lambda one: one.add_labels(["a", "c"], [1, 0]),
+        {"LabelsArrived"},
     ),
     "labelled rows": Scenario(
         lambda: everlasting(user_ids=True),

@@ -50,10 +50,10 @@ def test_cuts_are_told_as_people_read_the_cells() -> None:
 
 def test_trees_tell_classes_and_join_equal_leaves() -> None:
     tree = Tree((0, 7, 2), (40.0, 0.5, 0.5), (0, 1, 1, 1))
-    assert tree.told(COLUMNS, ["no", "yes"]) == (
+    assert tree.describe(COLUMNS, ["no", "yes"]) == (
         "if age >= 40: yes\nelse:\n    if smokes is true: yes\n    else: no"
     )
-    assert Tree((), (), (1,)).told(COLUMNS, ["no", "yes"]) == "yes"
+    assert Tree((), (), (1,)).describe(COLUMNS, ["no", "yes"]) == "yes"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_trees_tell_classes_and_join_equal_leaves() -> None:
     ],
 )
 def test_every_rule_tells_the_names_of_its_classes(rule: Any, told: str) -> None:
-    assert rule.told(COLUMNS, ["no", "yes"]) == told
+    assert rule.describe(COLUMNS, ["no", "yes"]) == told
 
 
 def test_learners_print_the_names_of_their_classes() -> None:

@@ -345,11 +345,11 @@ def _play_all(
             f"what noise is added to is not the same in all games of the attack {attack.name!r}, "
             "so that runs of one game belong together; play everything anew in each run."
         )
-    for move, told in enumerate(zip(*errors, strict=False), start=1):  # up to the shortest run
-        if told[0] and len(set(told)) == 1:
+    for move, messages in enumerate(zip(*errors, strict=False), start=1):  # up to the shortest run
+        if messages[0] and len(set(messages)) == 1:
             raise InvalidParameter(
                 f"move {move} of the attack {attack.name!r} failed in every run, always because of "
-                f"{told[0]!r}; let it ask what can be answered."
+                f"{messages[0]!r}; let it ask what can be answered."
             )
     lengths = sorted({len(numbers) for pair in found for numbers in pair})
     if len(lengths) > 1:
@@ -423,7 +423,7 @@ def _wake(attack: Attack) -> tuple[int, int]:
 
 
 class Pair(NamedTuple):
-    """What one run in each world returned, the errors of its moves, and what noise was added to."""
+    """One run in each world: returned values, errors of its moves, and what noise was added to."""
 
     numbers: list[Floats]
     errors: list[tuple[str, ...]]
@@ -468,8 +468,8 @@ def _numbers(attack: Attack, game: Game, runs: int) -> Floats:
     elif attack.level == WHOLE:
         found = found[None]
     if found.ndim != 2 or len(found) != runs or not found.size or np.isnan(found).any():
-        told = next(filter(None, game.errors), "")
-        why = f" It was told {told!r} in the place of answers." if told else ""
+        message = next(filter(None, game.errors), "")
+        why = f" It was told {message!r} in the place of answers." if message else ""
         raise InvalidParameter(
             f"the strategy of {attack.name!r} returned {shown(given)}; return a number, or a list "
             f"of them, for each run.{why}"

@@ -45,11 +45,11 @@ def first_difference(one: Iterable[Sight], other: Iterable[Sight]) -> str:
     """
     for number, (here, there) in enumerate(zip_longest(one, other, fillvalue=NOTHING), start=1):
         if here != there:
-            return f"sight {number}: {_told(here)}, and {_told(there)}"
+            return f"sight {number}: {_summary(here)}, and {_summary(there)}"
     return ""
 
 
-def _told(sight: Sight) -> str:
+def _summary(sight: Sight) -> str:
     return sight.what if sight == NOTHING else f"{sight.what} is {sight.seen!r}"
 
 

@@ -1,4 +1,4 @@
-"""What laws about ``plan`` share: whether an outlook agrees with the fit that it was made for."""
+"""The shared part of laws about ``plan``: an outlook agrees with the fit that it forecasts."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def demand_agreement(outlook: Outlook, one: Any, warned: Iterable[warnings.Warni
         demand(shown == fact, f"a plan tells {name} = {fact!r}, and a fit shows {shown!r}")
     later = (WeakPrivacy, VotesIgnored)
     heard = {str(said.message) for said in warned if not issubclass(said.category, later)}
-    told = set(outlook.warnings)
-    demand(told == heard, f"a plan warns of {told}, and a fit of {heard}")
+    forecast = set(outlook.warnings)
+    demand(forecast == heard, f"a plan warns of {forecast}, and a fit of {heard}")
 
 
 def _has_foreign_part(one: Any) -> bool:

@@ -26,7 +26,7 @@ from cumae.predictors.estimators import estimator_to_plain
 from cumae.predictors.state import State, state_of
 from cumae.predictors.stateful import counter_of
 
-LEAST = 2  # events that can be merged
+FEWEST_EVENTS = 2  # events that can be merged
 RESERVED = ("spent", "offline", "memo")  # a stored memo is filled up to what was asked
 
 
@@ -177,8 +177,8 @@ class _WatchedCounter(Counter):
         self._demand_recorded()
 
     def _demand_recorded(self) -> None:
-        told = "a call ended, and what it changed was not recorded"
-        _demand_alike(self.before, to_bytes(self.state.to_facts()), told)
+        text = "a call ended, and what it changed was not recorded"
+        _demand_alike(self.before, to_bytes(self.state.to_facts()), text)
 
     def take(self, event: Event) -> None:
         before = len(self.journal.written)
@@ -201,13 +201,13 @@ class _WatchedCounter(Counter):
     @contextmanager
     def unchanged(self, what: str) -> Iterator[None]:
         """Demand that the state does not change meanwhile."""
-        told = f"{what} changed the state"
+        text = f"{what} changed the state"
         before = to_bytes(self.state.to_facts())
         try:
             yield
         finally:
             now = to_bytes(self.state.to_facts())
-            _demand_alike(from_bytes(before), from_bytes(now), told)
+            _demand_alike(from_bytes(before), from_bytes(now), text)
 
     def demand_reserved(self, count: int) -> None:
         """Demand that counters are raised before anything is drawn, and that nothing else is."""
@@ -257,9 +257,9 @@ class _WatchedDesk:
         return found
 
 
-def _demand_alike(one: Any, other: Any, told: str) -> None:
+def _demand_alike(one: Any, other: Any, text: str) -> None:
     found = difference(one, other)
-    demand(not found, f"{told}: {found}")
+    demand(not found, f"{text}: {found}")
 
 
 def watched(fitted: Any) -> Any:
@@ -323,8 +323,8 @@ def demand_replay(history: History) -> None:
         demand(event.entry() == record.event.entry(), f"the ledger reads another {name}")
         for times in ("once", "twice"):
             event.apply(state)
-            told = f"after {name}, applied {times}, a replayed state differs"
-            _demand_alike(to_bytes(settled(state).to_facts()), record.after, told)
+            text = f"after {name}, applied {times}, a replayed state differs"
+            _demand_alike(to_bytes(settled(state).to_facts()), record.after, text)
         after = from_bytes(record.after)
         entry = record.event.entry()
         if entry is None:
@@ -353,15 +353,15 @@ def demand_merged(history: History) -> None:
         All that a watched predictor recorded.
     """
     for run in _runs(history):
-        if len(run) < LEAST:
+        if len(run) < FEWEST_EVENTS:
             continue
         merged = Answered.merged([record.event for record in run])
         event = history.event(merged, to_bytes(merged.to_facts()))
         state = history.state(run[0].before)
         for times in ("once", "twice"):
             event.apply(state)
-            told = f"after merged answers, applied {times}, a replayed state differs"
-            _demand_alike(to_bytes(state.to_facts()), run[-1].after, told)
+            text = f"after merged answers, applied {times}, a replayed state differs"
+            _demand_alike(to_bytes(state.to_facts()), run[-1].after, text)
         count = sum(record.event.count for record in run)
         demand((event.entry() or {}).get("count") == count, "merged answers are not counted")
 

@@ -177,9 +177,9 @@ def _tell(audits: Sequence[Audit], lists: Mapping[str, Sequence[str]]) -> None:
     best = report.strongest(audits)
     typer.echo(f"{report.table(audits)}\n\n{report.plot(best, report.plant_of(best, audits))}\n")
     typer.echo(report.certainty(audits))
-    for title, told in lists.items():
-        if told:
-            typer.echo(f"\n{title}:\n" + "\n".join(f"- {line}" for line in told))
+    for title, entries in lists.items():
+        if entries:
+            typer.echo(f"\n{title}:\n" + "\n".join(f"- {line}" for line in entries))
 
 
 def _as_json(audits: Sequence[Audit], settings: dict[str, Any], left_out: list[str]) -> str:

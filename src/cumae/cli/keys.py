@@ -73,8 +73,8 @@ def show(file: AccessFile, as_json: AsJson = False) -> None:
 
     found = KeyFile(Path(file)).read()
     if as_json:
-        told = [{name: one for name, one in vars(key).items() if name != "hash"} for key in found]
-        typer.echo(json.dumps(told, indent=1))
+        facts = [{name: one for name, one in vars(key).items() if name != "hash"} for key in found]
+        typer.echo(json.dumps(facts, indent=1))
         return
     for key in found:
         limits = [] if key.expires is None else [f"until {key.expires}"]

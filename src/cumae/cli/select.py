@@ -55,14 +55,14 @@ def select(
 
     Example: `cumae select queries.csv --labels 20 --label income -o to_label.csv --rest others.csv`
     """
-    from cumae.cli.files.messages import told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     need_files(data)
     if out == rest:
         raise typer.BadParameter("it is the file of -o as well; give another.", param_hint="--rest")
-    with told(), contextlib.ExitStack() as stack:
+    with messages_shown(), contextlib.ExitStack() as stack:
         files = [
             stack.enter_context(Output(path, force=force, private=True)) for path in (out, rest)
         ]

@@ -87,9 +87,9 @@ def _left(found: Status) -> str:
     if not totals.releases:
         return "none are needed: what answers was published"
     left = totals.releases - totals.used
-    told = f"{totals.used:,} of {totals.releases:,} of this phase are used, {left:,} are left"
+    text = f"{totals.used:,} of {totals.releases:,} of this phase are used, {left:,} are left"
     if totals.epsilon and math.isfinite(totals.epsilon):
-        told += f"; their noise costs epsilon {totals.epsilon:.4g}"
+        text += f"; their noise costs epsilon {totals.epsilon:.4g}"
     if totals.kind == "EverlastingPredictor":
-        told += ". Then the next phase begins"
-    return told
+        text += ". Then the next phase begins"
+    return text

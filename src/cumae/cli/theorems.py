@@ -75,12 +75,12 @@ def theorems(
 
     Example: `cumae theorems --alpha 0.05 --beta 0.05 --epsilon 0.9 --delta 1e-6 --no-ours`
     """
-    from cumae.cli.files.messages import paragraph, told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown, paragraph  # noqa: PLC0415
     from cumae.theorems import THEOREMS  # noqa: PLC0415
 
     given = {"alpha": alpha, "beta": beta, "epsilon": epsilon, "delta": delta}
     given |= {"vc": vc, "bits": bits, "max_queries": max_queries}
-    with told():
+    with messages_shown():
         needed = _needed(alpha, epsilon, delta, max_queries) if ours else {}
         found = [_facts(one, given, needed) for one in THEOREMS]
     if as_json:
@@ -96,7 +96,7 @@ def theorems(
 def _facts(one: Theorem, given: dict[str, Any], needed: dict[str, str]) -> dict[str, Any]:
     """Return what a theorem asks for, and what cumae needs."""
     from cumae.errors import InvalidParameter  # noqa: PLC0415
-    from cumae.theorems.stated import told as shown  # noqa: PLC0415
+    from cumae.theorems.stated import size_text as shown  # noqa: PLC0415
 
     example = one.example
     example |= {name: value for name, value in given.items() if name in example}

@@ -49,7 +49,7 @@ def verify(path: OraclePath, keys: Keys = None) -> None:
             f"the most expensive phase; promised: epsilon {promised.epsilon:g}."
         )
         if totals.priors:
-            told = "1 prior was" if totals.priors == 1 else f"{totals.priors} priors were each"
-            typer.echo(f"{told} published within the promise, from rows of its own.")
+            text = "1 prior was" if totals.priors == 1 else f"{totals.priors} priors were each"
+            typer.echo(f"{text} published within the promise, from rows of its own.")
     else:
         typer.echo("What answers was published, and costs nothing.")

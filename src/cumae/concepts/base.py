@@ -1,4 +1,4 @@
-"""What every concept class and every hypothesis can do."""
+"""The abilities of every concept class and every hypothesis."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Hypothesis(ABC):
                 f"the fields of this {kind} are missing or wrong; give what to_dict returned."
             ) from error
 
-    def told(self, columns: Columns, classes: Sequence[Any]) -> str:
+    def describe(self, columns: Columns, classes: Sequence[Any]) -> str:
         """Say what it does with the names of columns and classes.
 
         Parameters
@@ -110,7 +110,7 @@ class Hypothesis(ABC):
         >>> from cumae import Columns
         >>> from cumae.concepts import Stump
         >>> columns = Columns([(17, 90)], ["age"], 1)
-        >>> print(Stump(0, 40.0, True).told(columns, ["no", "yes"]))
+        >>> print(Stump(0, 40.0, True).describe(columns, ["no", "yes"]))
         yes where age is at least 40.0, else no
         """
         named = re.sub(

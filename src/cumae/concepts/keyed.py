@@ -78,20 +78,20 @@ class KeyRuns(Hypothesis):
         ends = [[None if end is None else tuple(map(float, end)) for end in run] for run in runs]
         return cls(fields["width"], tuple((low, high) for low, high in ends))
 
-    def told(self, columns: Columns, classes: Sequence[Any]) -> str:
+    def describe(self, columns: Columns, classes: Sequence[Any]) -> str:
         if not self.runs:
             return f"label {classes[0]} everywhere"
-        told = [
+        parts = [
             " and ".join(
-                f"{side} {columns.told_key(end)}"
+                f"{side} {columns.readable_key(end)}"
                 for side, end in zip(("from", "below"), run, strict=True)
                 if end is not None
             )
             for run in self.runs
         ]
-        if "" in told:
+        if "" in parts:
             return f"label {classes[1]} everywhere"
-        return f"{classes[1]} {' or '.join(told)}, else {classes[0]}"
+        return f"{classes[1]} {' or '.join(parts)}, else {classes[0]}"
 
     def __str__(self) -> str:
         return f"label 1 in {len(self.runs)} runs of keys, else 0"

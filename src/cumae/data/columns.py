@@ -1,4 +1,4 @@
-"""What is declared about the columns of a table, without looking at it."""
+"""Declarations about the columns of a table, without looking at it."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class Columns:
 
     @property
     def only_ordered(self) -> bool:
-        """Whether all columns hold ordered values."""
+        """True if all columns hold ordered values."""
         return 0 < len(self.ordered) == len(self.columns)
 
     @property
@@ -254,7 +254,7 @@ class Columns:
         orders = [column.order for column in self.columns if column.order is not None]
         return [order.key_bytes for order in orders]
 
-    def told_key(self, words: Sequence[float]) -> str:
+    def readable_key(self, words: Sequence[float]) -> str:
         """Return what a key stands for, where all columns are ordered.
 
         Parameters
@@ -262,13 +262,13 @@ class Columns:
         words : sequence of float
             The numbers of the key, of one column after the other.
         """
-        told, first = [], 0
+        parts, first = [], 0
         for column in self.columns:
             if column.order is None:
                 raise AssertionError("a key needs ordered columns")
-            told.append(column.order.told(words[first : first + column.order.n_words]))
+            parts.append(column.order.readable(words[first : first + column.order.n_words]))
             first += column.order.n_words
-        return ", ".join(told)
+        return ", ".join(parts)
 
     @claim("KEYS")
     def refuse_ordered(self) -> None:
@@ -287,7 +287,7 @@ class Columns:
 
     @property
     def numbers_only(self) -> bool:
-        """Whether floats stand for themselves in all columns, so that they need no encoding."""
+        """True if floats stand for themselves in all columns, so that they need no encoding."""
         return all(column.kind == "numbers" and not column.missing for column in self.columns)
 
     def _refuse(self, table: Iterable[NDArray[Any]], first: int) -> None:
@@ -387,7 +387,8 @@ class Columns:
             return f"{self.titles[place]} >= {cut:.6g}"
         if within >= n_marked:
             return f"{title} is missing"
-        return f"{title} is {'true' if column.boolean else column.told[within - n_marked]}"
+        value = "true" if column.boolean else column.readable_categories[within - n_marked]
+        return f"{title} is {value}"
 
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""

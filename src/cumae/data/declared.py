@@ -1,4 +1,4 @@
-"""What is declared about one column, and how its cells become numbers by that alone."""
+"""The declaration of one column, and the numbers that its cells become by that alone."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """What it holds: ordered values, categories, dates, booleans or numbers."""
+        """The kind of its cells: ordered values, categories, dates, booleans or numbers."""
         if self.order is not None:
             return "ordered"
         if self.categories is not None:
@@ -108,11 +108,11 @@ class Column:
             absent = [(f"{self.name} {MISSING}", INDICATOR)]
         if self.categories is None:
             return [(self.name, self.bounds), *absent]
-        marked = self.told[len(self.told) - len(self._marked) :]
-        return [*[(f"{self.name}={told}", INDICATOR) for told in marked], *absent]
+        marked = self.readable_categories[len(self.readable_categories) - len(self._marked) :]
+        return [*[(f"{self.name}={category}", INDICATOR) for category in marked], *absent]
 
     @property
-    def told(self) -> tuple[Any, ...]:
+    def readable_categories(self) -> tuple[Any, ...]:
         """The categories as people read them: the labels of codes, or what was declared."""
         return self.labels or self.categories or ()
 
@@ -149,12 +149,12 @@ class Column:
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds numbers or dates whose range is not known."""
+        """True if it holds numbers or dates whose range is not known."""
         return self.categories is None and self.bounds is None and self.order is None
 
     @property
     def range_form(self) -> str:
-        """What to write to declare its range."""
+        """The text to write to declare its range."""
         form = "low, high" if self.since is None else "first_day, last_day"
         return f'({form}, "missing")' if self.missing else f"({form})"
 
@@ -194,7 +194,7 @@ class Column:
 
     @property
     def encoding(self) -> Encoding:
-        """How its cells are read."""
+        """The way its cells are read."""
         count = len(self.categories or ())
         marked = tuple(range(count - len(self._marked), count))
         return Encoding(

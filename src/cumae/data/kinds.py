@@ -1,4 +1,4 @@
-"""What a column can hold by its type, and whether its declaration fits.
+"""The kinds of cells that a column can hold by its type, checked against its declaration.
 
 Types of single cells play no part: only what the container says about a whole column.
 """
@@ -206,8 +206,8 @@ class Problems:
             line = f"[{', '.join(written)}{more}]"
             if column.labels is not None:
                 pairs = zip(written, column.labels[:3], strict=True)
-                told = ", ".join(f'{code}: "{label}"' for code, label in pairs)
-                line = f'{{"codes": {{{told}{more}}}}}'
+                text = ", ".join(f'{code}: "{label}"' for code, label in pairs)
+                line = f'{{"codes": {{{text}{more}}}}}'
             self._note(column.name, line, "text by its type, but its categories are numbers")
         if kind in ("numbers", "booleans", "dates") and sort == "text":
             line = "[0, 1]" if kind != "dates" else LINES["dates"][0]

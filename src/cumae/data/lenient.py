@@ -499,10 +499,10 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
         if len(lines) > MOST_LINES:
             break
     count = int(np.count_nonzero(unlabelled))
-    told = [f"{count} of {rows.n_rows} labels: none of the declared classes"] if count else []
+    summary = [f"{count} of {rows.n_rows} labels: none of the declared classes"] if count else []
     if len(lines) > MOST_LINES:
-        told.insert(0, f"only the first {MOST_LINES} are listed: mend them, and look again")
-    return lines[:MOST_LINES] + told
+        summary.insert(0, f"only the first {MOST_LINES} are listed: mend them, and look again")
+    return lines[:MOST_LINES] + summary
 
 
 def _types_that_do_not_fit(rows: RowSource, columns: Declared) -> list[str]:

@@ -446,7 +446,7 @@ class PrivateBooster(ScoredLearner):
             adds = f": +{rate} to the {odds} where it says so, else -{rate}"
         for number, tree in enumerate(self.trees_, start=1):
             parts.append(f"tree {number}{adds}")
-            parts.append(tree.told(self.columns_, list(self.classes_)))
+            parts.append(tree.describe(self.columns_, list(self.classes_)))
         parts += self.rule_lines()
         return "\n".join(parts)
 

@@ -36,7 +36,7 @@ from cumae.mechanisms.sparse import (
 )
 from cumae.parameters import check_count
 from cumae.privacy import Approximate, Cost, calibrate
-from cumae.privacy.formulas import FAR, LEAST, UP
+from cumae.privacy.formulas import FAR, SMALLEST_FLOAT, UP
 from cumae.privacy.validation import (
     check_delta,
     check_epsilon,
@@ -144,7 +144,7 @@ class Between(SparseRule):
 
     @functools.cached_property
     def delta(self) -> float:
-        """What one "between" answer costs in delta, given the thresholds."""
+        """The cost of one "between" answer in delta, given the thresholds."""
         return delta_at_gap(self.epsilon, self.upper - self.lower)
 
     @property
@@ -305,12 +305,12 @@ class BetweenThresholds(SparseVector):
 
     @property
     def max_between(self) -> int:
-        """How many "between" answers there will be."""
+        """Number of "between" answers that there will be."""
         return self.rule.max_between
 
     @property
     def delta(self) -> float:
-        """What one "between" answer costs in delta, given the thresholds."""
+        """The cost of one "between" answer in delta, given the thresholds."""
         return self.rule.delta
 
     @property
@@ -403,7 +403,7 @@ def delta_at_gap(epsilon: float, gap: int) -> float:
         return 0.0
     most = (gap + 1 - _width(epsilon)) // 2  # threshold noise up to here keeps the gap wide enough
     tail = float(upper_tail(epsilon * float(THRESHOLD_SHARE), float(most + 1)))
-    return max(tail * UP, LEAST)  # a tail that underflows is not 0
+    return max(tail * UP, SMALLEST_FLOAT)  # a tail that underflows is not 0
 
 
 @claim("BT")

@@ -1,4 +1,4 @@
-"""How much accuracy privacy is going to cost a route, by a model that was calibrated once.
+"""The accuracy that privacy costs a route, by a model that was calibrated once.
 
 The model has one input for each route, its strength: how far the rows stand out from the noise.
 ``forecasts.json`` says what privacy cost at each strength, on tables that
@@ -35,13 +35,13 @@ STANDS_FOR = {
 GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # routes with Gaussian noise
 USUAL_MODEL = "kernel"  # without privacy it is about as good as gradient boosting
 WORST = 0.35  # about the most that privacy costs: nothing is learnt then
-LEAST = 1e-6  # what a strength of 0 counts as, because its logarithm is taken
+SMALLEST_STRENGTH = 1e-6  # what a strength of 0 counts as, because its logarithm is taken
 VOTES = ("gaussian", "laplace", "stability", "between", "agnostic", "student")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What privacy is forecast to cost, in shares of right answers: 0.02 is two points.
+    """The forecast cost of privacy, in shares of right answers: 0.02 is two points.
 
     Parameters
     ----------
@@ -170,7 +170,9 @@ def _curves(name: str, situation: Situation) -> Mapping[str, list[float]]:
 
 def _behind(reached: float, curves: Mapping[str, list[float]]) -> float:
     """Return how far a route was behind the best private one."""
-    return float(np.interp(math.log10(max(reached, LEAST)), curves["knots"], curves["behind"]))
+    return float(
+        np.interp(math.log10(max(reached, SMALLEST_STRENGTH)), curves["knots"], curves["behind"])
+    )
 
 
 def stands_for(route: Route, facts: Mapping[str, Any]) -> str | None:
@@ -202,7 +204,7 @@ def _at(reached: float, knots: list[float], values: list[float]) -> float:
 
     Beyond what was measured it goes on as the root of the noise does, up to ``WORST``.
     """
-    place = math.log10(max(reached, LEAST))
+    place = math.log10(max(reached, SMALLEST_STRENGTH))
     found = float(np.interp(place, knots, values))
     beyond = min(place - knots[0], 0.0) + max(place - knots[-1], 0.0)
     return found if found <= 0 else min(found * 10 ** (-beyond / 2), max(found, WORST))

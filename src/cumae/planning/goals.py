@@ -1,4 +1,4 @@
-"""What answers are for, and the figures by which routes are compared for it.
+"""The goals of answers, and the figures by which routes are compared for them.
 
 There are three goals: most answers right, rows in the right order of their chances, and the least
 cost. What is declared about classes, their shares and the cost to miss them, is public.
@@ -133,7 +133,7 @@ def check_goal(
 
 @dataclass(frozen=True)
 class Reached:
-    """How good a route is forecast to be, by the figure that belongs to the goal.
+    """The forecast quality of a route, by the figure that belongs to the goal.
 
     The figure is the share of right answers, the area under the ROC curve (AUC: the chance that of
     two rows the one of the second class has the higher score), or the cost of a row on the mean.
@@ -177,7 +177,7 @@ class Reached:
 
     @property
     def worth(self) -> float:
-        """What routes are compared by: more is better. Costs count against those of a guess.
+        """The figure by which routes are compared, more is better. A guess costs its own costs.
 
         Of routes that are equally accurate, the one that ranks better comes first: its chances are
         of use where its answers are all the same.
@@ -189,7 +189,7 @@ class Reached:
 
     def __str__(self) -> str:
         """Return the figure, and what guessing gets."""
-        value, low, high = (self.told(part) for part in (self.value, self.low, self.high))
+        value, low, high = (self.formatted(part) for part in (self.value, self.low, self.high))
         if self.goal == "accuracy":
             return f"{value} % ({low} to {high} %) right answers; {self.guessing}"
         name = "an AUC of" if self.goal == "ranking" else "a cost for each row of"
@@ -197,15 +197,15 @@ class Reached:
 
     @property
     def guessing(self) -> str:
-        """What one answer to all rows gets, in words."""
+        """The figure of one answer to all rows, in words."""
         if self.goal == "ranking":
             return "guessing has 0.5"
-        gets = f"gets {self.told(self.guess)} %"
+        gets = f"gets {self.formatted(self.guess)} %"
         if self.goal == "cost":
-            gets = f"costs {self.told(self.guess)}"
+            gets = f"costs {self.formatted(self.guess)}"
         return f"always saying {self.guessed} {gets}"
 
-    def told(self, value: float) -> str:
+    def formatted(self, value: float) -> str:
         """Return a figure as text, in percent if it is an accuracy."""
         if self.goal == "accuracy":
             return f"{100 * value:.1f}"

@@ -1,4 +1,4 @@
-"""How well a number can be predicted: tried on made-up rows, before anything is spent."""
+"""The accuracy of predicted numbers: tried on made-up rows, before anything is spent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class NumberForecast:
-    """What a learner of a number would do, and what it reached on a made-up table.
+    """The forecast for a learner of a number, and its figures on a made-up table.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def _numbers(table: Floats, span: tuple[float, float] | None) -> Floats:
     rng = np.random.default_rng(0)
     spread = (table - table.mean(axis=0)) / np.maximum(table.std(axis=0), 1e-9)
     weights = 0.7 ** np.arange(table.shape[1])
-    told = spread @ weights + np.sin(3 * spread[:, 0])
-    told = told / max(float(told.std()), 1e-9)
-    whole = np.sqrt(BEST) * told + np.sqrt(1 - BEST) * rng.normal(size=len(told))
+    signal = spread @ weights + np.sin(3 * spread[:, 0])
+    signal = signal / max(float(signal.std()), 1e-9)
+    whole = np.sqrt(BEST) * signal + np.sqrt(1 - BEST) * rng.normal(size=len(signal))
     low, high = span or (-4.0, 4.0)
     return np.asarray(np.clip((low + high) / 2 + (high - low) / 8 * whole, low, high))

@@ -1,4 +1,4 @@
-"""What privacy costs each route against rows or epsilon, as a table of text and as a picture."""
+"""The cost of privacy for each route against rows or epsilon, as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {"rows": "private rows", "epsilon": "epsilon"}
 
 @dataclass(frozen=True)
 class Curves:
-    """What privacy is forecast to cost each route, in points of accuracy.
+    """The forecast cost of privacy for each route, in points of accuracy.
 
     Parameters
     ----------
@@ -74,10 +74,10 @@ class Curves:
         first = max(len(TITLES[self.against]), 12)
         lines = [" ".join([TITLES[self.against].rjust(first), *(name.rjust(11) for name in names)])]
         for place, value in enumerate(self.values):
-            told = f"{value:,.0f}" if self.against == "rows" else f"{value:.2g}"
+            number = f"{value:,.0f}" if self.against == "rows" else f"{value:.2g}"
             costs = [self.costs[name][place] for name in names]
             cells = [_points(cost).rjust(11) for cost in costs]
-            lines.append(" ".join([told.rjust(first), *cells]))
+            lines.append(" ".join([number.rjust(first), *cells]))
         return "\n".join(lines)
 
     def draw(self, axes: Any) -> None:

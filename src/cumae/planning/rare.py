@@ -1,4 +1,4 @@
-"""How well routes do by each goal, on made-up tables with classes of such shares.
+"""The quality of routes by each goal, on made-up tables with classes of such shares.
 
 ``rare.json`` holds what ``benchmarks/rare.py`` measured: for each route and goal, the area under
 the ROC curve and the part of a guess's cost that is saved, over the strength of the rarer class.
@@ -23,7 +23,7 @@ from cumae.planning.goals import Reached, best_guess
 from cumae.planning.routes import Route, Situation
 from cumae.remembering import remembered
 
-LEAST = 1e-6  # what a strength of 0 counts as, because its logarithm is taken
+SMALLEST_STRENGTH = 1e-6  # what a strength of 0 counts as, because its logarithm is taken
 USUAL_WIDTH = 8  # columns of a table whose strength is not corrected
 LIKELY = 0.5  # from this chance on, answers are said to be constant
 USUAL = "usual"  # the name of the model without privacy among the routes
@@ -130,7 +130,7 @@ def _place(power: float, share: float, situation: Situation) -> float:
     """Return the logarithm of a strength: of rows that count, less for each further column."""
     counts = 4 * share * (1 - share)
     wide = (situation.width / USUAL_WIDTH) ** measured()["width_power"]
-    return math.log10(max(power * counts / wide, LEAST))
+    return math.log10(max(power * counts / wide, SMALLEST_STRENGTH))
 
 
 def _answers(goal: str, guess: float, saved: Floats) -> Floats:

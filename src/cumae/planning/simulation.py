@@ -34,7 +34,7 @@ MOST_ROWS = 10_000  # beyond, a larger epsilon stands for more rows
 # luckiest one. So more rules are run: as many as take the time of the fewest with MOST_ROWS.
 RULES, FEWEST = 12, 4
 MOST_EPSILON = 50.0
-LEAST = 50  # labelled public rows, so that a posterior means something
+LEAST_PUBLIC_ROWS = 50  # labelled public rows, so that a posterior means something
 DELTA = 1e-6
 MOST_SAMPLE = 1_000  # public rows that rules are drawn for; more take minutes
 SHIFTS = 30  # steps until rules have the declared shares
@@ -85,9 +85,10 @@ class Sample:
             raise InvalidData(
                 f"public has {length_of(X)} rows and {len(labels)} labels; give a label for each."
             )
-        if len(labels) < LEAST:
+        if len(labels) < LEAST_PUBLIC_ROWS:
             raise InvalidData(
-                f"public has {len(labels)} labelled rows; {LEAST} are the least that tell anything."
+                f"public has {len(labels)} labelled rows, and a simulation needs "
+                f"{LEAST_PUBLIC_ROWS} or more."
             )
         X, labels = _at(X, np.arange(min(len(labels), MOST_SAMPLE))), labels[:MOST_SAMPLE]
         found = _drawn(situation, X, labels, SeededSource(0))  # public: plans should repeat
@@ -231,7 +232,7 @@ def _rests_on(situation: Situation, scaled: Situation, sample: Sample, count: in
 
 @dataclass(frozen=True)
 class Tried:
-    """How good a model is on made-up tables.
+    """The quality of a model on made-up tables.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from cumae.concepts import Keyed
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import refuse_within
 from cumae.mechanisms import Coins
-from cumae.predictors.answering.calls import Asked, Call, Given, Step, StepAhead
+from cumae.predictors.answering.calls import Asked, Call, ProposedAnswers, Step, StepAhead
 from cumae.predictors.answering.counter import Counter
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.base import Predictor, Training, check_fitted
@@ -36,7 +36,7 @@ from cumae.savers import saver
 
 @dataclass(frozen=True, repr=False)  # a message must not show what it holds
 class Fitted:
-    """What ``fit`` fixed for ever.
+    """The values that ``fit`` fixed for ever.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Fitted:
     @functools.cached_property  # each answer asks
     @claim("STORE", "EVER", "QUERY", "BBL")
     def may_abstain(self) -> bool:
-        """Whether a query may get -1 in the place of a class, by what was fixed at fit."""
+        """True if a query may get -1 instead of a class, by what was fixed at fit."""
         return (
             bool(self.parameters.get("abstain", True)) and self.shown.get("mechanism_") != "offline"
         )
@@ -365,7 +365,7 @@ class StatefulPredictor(Predictor):
         """Return how many queries can be answered before something else is due."""
 
     @abstractmethod
-    def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> Given:
+    def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> ProposedAnswers:
         """Return what the predictor would answer; draw with the coins."""
 
     def _no_answers(self, asked: Asked) -> Integers:

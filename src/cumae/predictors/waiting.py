@@ -35,7 +35,7 @@ class KeptRows:
     def __init__(self) -> None:
         # Tables, each with the number of rows up to its end: no interrupt comes between the two.
         self._parts: list[tuple[int, Any, Any]] = []
-        self.told: set[int] = set()  # places of rows that got a label later
+        self.labelled_places: set[int] = set()  # places of rows that got a label later
 
     @property
     def n_rows(self) -> int:
@@ -68,7 +68,7 @@ class KeptRows:
                 changed[part][place - ends[part]] = weight
         for part, own in changed.items():
             self._parts[part] = (*self._parts[part][:2], own)
-        self.told.update(np.where(places >= 0, places, ~places).tolist())
+        self.labelled_places.update(np.where(places >= 0, places, ~places).tolist())
 
     def at(self, places: Sequence[int]) -> tuple[Any, Any]:
         """Return the rows at some places, one at least, and their weights."""
@@ -97,8 +97,8 @@ class KeptRows:
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
-        told = np.array(sorted(self.told), dtype=np.int64)
-        return {"rows": self.rows, "weights": self.weights, "told": told}
+        labelled = np.array(sorted(self.labelled_places), dtype=np.int64)
+        return {"rows": self.rows, "weights": self.weights, "told": labelled}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> KeptRows:
@@ -106,7 +106,7 @@ class KeptRows:
         found = cls()
         if facts["rows"] is not None:
             found.put(0, facts["rows"], facts["weights"])
-        found.told = set(facts["told"].tolist())
+        found.labelled_places = set(facts["told"].tolist())
         return found
 
 
@@ -138,7 +138,7 @@ class FreshRows:
 
     @property
     def end(self) -> int:
-        """How many were supplied, with those that are used by now."""
+        """Number of rows that were supplied, with those that are used by now."""
         return self._parts[-1][0] if self._parts else self.first
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.privacy.loss import Atoms
 
-LEAST = 5e-324  # the smallest positive float
+SMALLEST_FLOAT = 5e-324  # the smallest positive float
 FAR = 700.0  # no curve is searched for an epsilon beyond this
 HOPELESS = 1e6  # noise so small, or rho so large, that no epsilon up to FAR is left to promise
 UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors

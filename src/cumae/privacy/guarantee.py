@@ -163,8 +163,8 @@ class Guarantee:
     @property
     def void_reason(self) -> str:
         """Why it is void: what the assumptions say, or that ``random_state`` was given."""
-        told = [one for one in self.assumptions if one.startswith(VOID_BECAUSE)]
-        given = [one.removeprefix(VOID_BECAUSE) for one in told]
+        reasons = [one for one in self.assumptions if one.startswith(VOID_BECAUSE)]
+        given = [one.removeprefix(VOID_BECAUSE) for one in reasons]
         return "; and ".join(given) or "random_state was given"
 
     def to_dict(self) -> dict[str, Any]:

@@ -72,13 +72,13 @@ def _json(schema: Plain) -> Plain:
 
 
 def _operation(
-    told: str, good: Plain, failures: tuple[int, ...], body: Plain | None = None, *, key: bool
+    summary: str, good: Plain, failures: tuple[int, ...], body: Plain | None = None, *, key: bool
 ) -> Plain:
     """Return one operation.
 
     Parameters
     ----------
-    told : str
+    summary : str
         What it does.
     good : dict
         The content of a good reply.
@@ -92,7 +92,7 @@ def _operation(
     replies: Plain = {"200": {"description": "The reply.", "content": good}}
     for status in failures:
         replies[str(status)] = {"description": REASONS[status], "content": _json(ERROR)}
-    found: Plain = {"summary": told, "responses": replies}
+    found: Plain = {"summary": summary, "responses": replies}
     if body is not None:
         found["requestBody"] = {"required": True, "content": body}
     if key:
@@ -140,19 +140,19 @@ LABELS = {
 
 
 def _asking() -> Plain:
-    def post(told: str, good: Plain, body: Plain) -> Plain:
-        return {"post": _operation(told, good, ASKING, body, key=True)}
+    def post(summary: str, good: Plain, body: Plain) -> Plain:
+        return {"post": _operation(summary, good, ASKING, body, key=True)}
 
     octets = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     infer = post("Ask, by the Open Inference Protocol.", _json(INFERRED) | octets, _json(INFER))
     bodies = _json(INVOKED) | {"text/csv": {"schema": {"type": "string"}}}
     invoke = post("Ask, by MLflow's protocol.", _json(PREDICTIONS), bodies)
-    told = "Ask, by KServe's first protocol."
+    summary = "Ask, by KServe's first protocol."
     labels = "Tell labels of earlier queries, or give new rows with labels."
     return {
         "/v2/models/{name}/infer": infer,
         "/v2/models/{name}/versions/{version}/infer": infer,
-        "/v1/models/{name}:predict": post(told, _json(PREDICTIONS), _json(INSTANCES)),
+        "/v1/models/{name}:predict": post(summary, _json(PREDICTIONS), _json(INSTANCES)),
         "/invocations": invoke,
         "/models/{name}/invocations": invoke,
         "/models/{name}/labels": post(labels, _json(ANYTHING), _json(LABELS)),
@@ -163,8 +163,8 @@ def _looking() -> Plain:
     text = {"text/plain": {"schema": {"type": "string"}}}
     any_json, ready = _json(ANYTHING), (*LOOKING, 503)
 
-    def get(told: str, good: Plain, failures: tuple[int, ...], *, key: bool = True) -> Plain:
-        return {"get": _operation(told, good, failures, key=key)}
+    def get(summary: str, good: Plain, failures: tuple[int, ...], *, key: bool = True) -> Plain:
+        return {"get": _operation(summary, good, failures, key=key)}
 
     one = "/v2/models/{name}"
     metadata = get("The inputs and the output of a model.", any_json, LOOKING)

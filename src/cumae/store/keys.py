@@ -21,7 +21,7 @@ from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.locks import FileLock
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 KEY_BYTES = 32
@@ -37,7 +37,7 @@ TRIES = 10  # to take a lock, or to read marks
 
 @dataclass(frozen=True)
 class Mark:
-    """How far an oracle may have got, as its key folder remembers it.
+    """The farthest point that an oracle may have reached, as its key folder remembers it.
 
     Parameters
     ----------
@@ -160,11 +160,11 @@ def epoch_name(number: int, key: str = "") -> str:
     return f"epoch-{number}-{key}" if key else f"epoch-{number}"
 
 
-def failing_keys(method: Callable[Given, Result]) -> Callable[Given, Result]:
+def failing_keys(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Let what a file system may raise become ``StoreFailed``, as for a folder that goes."""
 
     @functools.wraps(method)
-    def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         try:
             return method(*args, **kwargs)
         except OSError as error:

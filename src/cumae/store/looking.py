@@ -1,4 +1,4 @@
-"""What can be said about an oracle, its ledger and its keys, without opening it."""
+"""The facts about an oracle, its ledger and its keys that can be read without opening it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEALED_FORMAT = 3  # the first one in which ledgers were sealed, and pieces name
 
 @dataclass(frozen=True)
 class Status:
-    """What can be said about an oracle without its keys.
+    """The facts about an oracle that can be read without its keys.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Status:
 
     @property
     def in_use(self) -> bool:
-        """Whether a process has it open."""
+        """True if a process has it open."""
         return self.n_replicas > 0
 
     @property
@@ -168,11 +168,11 @@ def _older(
         return str(error)
     if not why:
         return ""
-    told = f"this file is an older copy ({why}). Put the newer file back"
+    text = f"this file is an older copy ({why}). Put the newer file back"
     if totals.kind == ACCOUNT:
-        return f"{told}."
+        return f"{text}."
     return (
-        f"{told}, or go on with this one: `cumae restore` charges all that may have been answered "
+        f"{text}, or go on with this one: `cumae restore` charges all that may have been answered "
         "since."
     )
 

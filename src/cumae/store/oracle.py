@@ -46,7 +46,7 @@ from cumae.store.sealed import Seal
 # Making one
 
 
-class Moved(Journal):
+class MovedJournal(Journal):
     """The journal of a predictor that lives in a file now: it refuses everything.
 
     Parameters
@@ -94,7 +94,7 @@ def save_state(counter: Counter, path: str | Path, command: str | None) -> None:
 
     with _New(path, command, state.secret) as made:
         made.write_state(state.in_a_home())
-        made.hand_over(take, Moved(made.place.name), before)
+        made.hand_over(take, MovedJournal(made.place.name), before)
 
 
 def save_learner(learner: Any, path: str | Path, command: str | None = None) -> None:

@@ -19,7 +19,7 @@ WHOLE = "state"  # the kind of piece that holds a whole state; older ones have o
 AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
 AHEAD = "ahead"  # the kind of what is written before the epoch that it belongs to
 WRITTEN, PHASE = "$ahead", "phase"  # the key of that epoch, in the place of the phase itself
-LEAST = 2**14  # bytes of a part that is written ahead
+LEAST_PIECE_BYTES = 2**14  # bytes of a part that is written ahead
 
 
 class Piece(NamedTuple):
@@ -72,7 +72,7 @@ class Ahead:
     """
 
     def __init__(self, content: bytes, left: int) -> None:
-        wanted = max(1, min(left, -(-len(content) // LEAST)))
+        wanted = max(1, min(left, -(-len(content) // LEAST_PIECE_BYTES)))
         self._content, self._size = content, -(-len(content) // wanted)
         self.count = -(-len(content) // self._size)
         self._given = 0  # how many are written, or handed over to be so

@@ -1,4 +1,4 @@
-"""How a theorem is stated: once, at the function that computes what it says."""
+"""Statements of theorems: once, at the function that computes what they say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from cumae.theorems.values import READABLE, OrderOf
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Found = TypeVar("Found")
 
 # Thresholds on 2^20 points, and a base learner that needs 1,000 rows.
@@ -39,7 +39,7 @@ _stated: list[Theorem] = []
 
 @dataclass(frozen=True)
 class Theorem:
-    """What one theorem says about a size: of rows, labels, points, votes or rounds.
+    """The statement of one theorem about a size: of rows, labels, points, votes or rounds.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Theorem:
     def __str__(self) -> str:
         changed = ", ".join(f"{name} {value:.3g}" for name, value in self.instead.items())
         where = f" ({changed})" if changed else ""
-        found = told(self.function(**self.example))
+        found = size_text(self.function(**self.example))
         module = self.function.__module__.removeprefix("cumae.theorems.")
         return (
             f"{self.statement} Size: {'' if self.exact else 'order of '}{self.formula}. "
@@ -99,26 +99,26 @@ class Theorem:
         )
 
 
-def told(size: object) -> str:
+def size_text(size: object) -> str:
     """Return a size, or several of them, as a short text.
 
     Examples
     --------
-    >>> from cumae.theorems.stated import told
+    >>> from cumae.theorems.stated import size_text
     >>> from cumae.theorems.values import SplitRows
-    >>> told(SplitRows(1_000, 20_000)), told(6.9)
+    >>> size_text(SplitRows(1_000, 20_000)), size_text(6.9)
     ('1,000 labelled, 20,000 unlabelled', '6.9')
     """
     if isinstance(size, OrderOf):
         return size.short
     if hasattr(size, "n_rows"):
-        return told(size.n_rows)
+        return size_text(size.n_rows)
     if isinstance(size, int):
         return f"{size:,}" if size < READABLE else f"{size:.1e}"
     if isinstance(size, float):
         return f"{size:.2g}"
     return ", ".join(
-        f"{told(getattr(size, part.name)).removesuffix(' rows').removesuffix(' points')} "
+        f"{size_text(getattr(size, part.name)).removesuffix(' rows').removesuffix(' points')} "
         f"{part.name}"
         for part in fields(size)  # type: ignore[arg-type]
     )
@@ -132,7 +132,7 @@ def theorem(
     *,
     exact: bool,
     instead: Mapping[str, float] = MappingProxyType({}),
-) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:
+) -> Callable[[Callable[Arguments, Found]], Callable[Arguments, Found]]:
     """Return what states a theorem at the function that computes its size.
 
     Parameters
@@ -148,7 +148,7 @@ def theorem(
     ['Theorem B.2']
     """
 
-    def state(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    def state(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
         _stated.append(Theorem(paper, name, statement, formula, exact, function, instead))
         return function
 

@@ -66,15 +66,15 @@ def renewed_row(
     As in :func:`prior_row`, two rules differ in that row and in those against the second one.
     """
     rows, labels = alike(40)
-    later, told = alike(2 * len(rows))
+    later, later_labels = alike(2 * len(rows))
     few = slice(1 + against)
-    later[few], told[few] = BETWEEN, 0
-    other = np.append(1, told[1:])
+    later[few], later_labels[few] = BETWEEN, 0
+    other = np.append(1, later_labels[1:])
     asked = alike(len(rows))[0]
 
     def play(game: Game) -> float:
         game.train((rows, labels))
-        game.label((later, told), (replaced(later), other))
+        game.label((later, later_labels), (replaced(later), other))
         game.ask(asked)
         return float(game.published()["prior_"].predict([[MARKED]])[0])
 

@@ -128,7 +128,7 @@ def _present(
 
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")
     attacked = steps.attack(published.name, epsilon, seconds)
-    for line in page.told_attacks(attacked):
+    for line in page.attack_lines(attacked):
         _say(line)
     found = page.Findings(interviews, advice, published, answered, attacked)
     (output / "index.html").write_text(page.page(found), encoding="utf-8")
@@ -144,8 +144,8 @@ def _serve(interviews: Any, output: Path, *, stay: bool) -> None:
     with serving.serving(output) as (process, address):
         _say(f"It listens at {address} and at no other address.")
         for name, answers in serving.ask_both(address, interviews).items():
-            told = " ".join(map(str, answers))
-            _say(f"A client asks the {name} about {len(answers)} people: {told}")
+            digits = " ".join(map(str, answers))
+            _say(f"A client asks the {name} about {len(answers)} people: {digits}")
         _say(f"{serving.check_pages(address)} pages were loaded, all of them from there.")
         if stay:
             _say(f"Open {address} in a browser. Ctrl-C ends the server.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from cumae.audit import Audit
 from cumae.charts import STYLE, Chart, Series, svg
-from cumae.cli.demo.steps import Attacked, GivenAnswers, Interviews, Publication
+from cumae.cli.demo.steps import AnswerScenario, Attacked, Interviews, Publication
 from cumae.serve.pages.pictures import attack_chart, effect_chart
 from cumae.serve.pages.words import plain_promise
 
@@ -63,7 +63,7 @@ class Findings:
     interviews: Interviews
     advice: str
     published: Publication
-    answered: GivenAnswers
+    answered: AnswerScenario
     attacked: Sequence[Attacked]
 
 
@@ -146,7 +146,7 @@ def proven(found: Audit) -> str:
     )
 
 
-def told_attacks(attacked: Sequence[Attacked]) -> list[str]:
+def attack_lines(attacked: Sequence[Attacked]) -> list[str]:
     """Return what is said about all attacks, line by line."""
     found = []
     for item in attacked:

@@ -45,8 +45,8 @@ def write_settings(folder: Path, attacked: Sequence[Attacked]) -> None:
     today = dt.datetime.now(dt.UTC).date().isoformat()
     for name, found in zip((MODEL, ORACLE), attacked, strict=True):
         audits = [one.to_dict() for one in (*found.audits, *found.planted)]
-        told = {"settings": {"date": today}, "audits": audits, "left_out": []}
-        (folder / f"{name}-audit.json").write_text(json.dumps(told), encoding="utf-8")
+        found_all = {"settings": {"date": today}, "audits": audits, "left_out": []}
+        (folder / f"{name}-audit.json").write_text(json.dumps(found_all), encoding="utf-8")
     tables = [
         f'[[models]]\npath = "{name}.{end}"\naudit = "{name}-audit.json"\n'
         for name, end in ((MODEL, "json"), (ORACLE, "db"))

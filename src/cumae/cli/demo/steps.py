@@ -1,4 +1,4 @@
-"""What the demo does: a published model, a durable oracle that is killed, and attacks on both."""
+"""Steps of the demo: a published model, a durable oracle that is killed, and attacks on both."""
 
 from __future__ import annotations
 
@@ -203,13 +203,13 @@ def ask(oracle: Any, interviews: Interviews, begins: Sequence[int]) -> Iterator[
     for start in begins:
         questions = interviews.questions.iloc[start : start + size]
         answers = oracle.predict(questions, request_id=f"demo {start}")
-        told = "".join(map(str, answers.tolist()))
-        yield Batch(start, oracle.phase_, oracle.n_shards_, told)
+        digits = "".join(map(str, answers.tolist()))
+        yield Batch(start, oracle.phase_, oracle.n_shards_, digits)
 
 
 @dataclass(frozen=True)
-class GivenAnswers:
-    """What the oracle did in its two processes.
+class AnswerScenario:
+    """The life of the oracle in its two processes.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def asking_process(folder: Path, rows: int, questions: int, epsilon: float) -> l
     return [sys.executable, "-m", "cumae.cli.demo.asking", str(folder / "oracle.db"), *numbers]
 
 
-def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> GivenAnswers:
+def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> AnswerScenario:
     """Open the oracle again in this process, and ask what has no answer yet."""
     oracle = cumae.open(path)
     charged = status(path).totals.charged
@@ -295,12 +295,12 @@ def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> GivenA
     promised = oracle.guarantee_
     oracle.close()
     given = sum(len(batch.answers) for batch in before)
-    return GivenAnswers(promised, (*before, *after), given, charged)
+    return AnswerScenario(promised, (*before, *after), given, charged)
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """What an attacker could prove.
+    """The attacks on one target, and what an attacker could prove.
 
     Parameters
     ----------
@@ -355,11 +355,11 @@ def attack(name: str, epsilon: float, seconds: float) -> list[Attacked]:
         played[one.name, one.claimed.epsilon] = found
     return [
         Attacked(
-            told,
+            shown,
             [one for one in played.values() if _is_on(one, name) and not one.planted],
             [one for one in played.values() if _is_on(one, name) and one.planted],
         )
-        for told, name in targets.items()
+        for shown, name in targets.items()
     ]
 
 

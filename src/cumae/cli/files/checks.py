@@ -1,4 +1,4 @@
-"""What is checked about private rows before anything is paid.
+"""Checks of private rows before anything is paid.
 
 The owner of the rows sees these messages, and nobody else. They name file, row and column, never a
 value.
@@ -234,7 +234,7 @@ def checked_rows(table: TableFile, columns: Columns, *labels: LabelColumn) -> Ro
 
 
 def _unusable(block: FileBlock, first: dict[str, tuple[int, str]]) -> str:
-    told = "; ".join(
+    text = "; ".join(
         f"{block.where(row)}, column {name}: {fault}" for name, (row, fault) in first.items()
     )
     more = "" if len(first) == 1 else " These are the first ones of each column."
@@ -245,7 +245,7 @@ def _unusable(block: FileBlock, first: dict[str, tuple[int, str]]) -> str:
         advice += ' Numbers are written as 1234.5, or as the schema says: decimal = ",", say.'
     if any(fault == "no date" for _, fault in first.values()):
         advice += ' Dates are written as 2024-12-31, or as the schema says: format = "%d.%m.%Y".'
-    return f"{told}.{more} {advice}"
+    return f"{text}.{more} {advice}"
 
 
 def fault_lines(table: TableFile, columns: Columns) -> list[str]:

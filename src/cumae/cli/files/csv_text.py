@@ -28,7 +28,7 @@ MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 @dataclass(frozen=True)
 class CsvForm:
-    """How a CSV file is written.
+    """The way a CSV file is written.
 
     Parameters
     ----------
@@ -208,9 +208,9 @@ class CsvText:
         return f"{self.name}, row {row + 1} (line {line})"
 
     def _undecodable(self, where: str) -> str:
-        told = self._encoding.removesuffix("-sig").upper()
+        encoding = self._encoding.removesuffix("-sig").upper()
         return (
-            f"{self.name}{where} is not written in {told}; say how with --encoding, such as "
+            f"{self.name}{where} is not written in {encoding}; say how with --encoding, such as "
             "latin-1 or cp1252, or in the schema."
         )
 

@@ -1,4 +1,4 @@
-"""What commands say while they work: lines on standard error, so that results stay apart."""
+"""Messages of commands at work: lines on standard error, so that results stay apart."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def promise_lines(guarantee: Guarantee, *, full: bool, indent: str = "") -> str:
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
+def messages_shown() -> Iterator[None]:
     """Print warnings as plain lines, and progress as plain lines where there is no terminal."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:

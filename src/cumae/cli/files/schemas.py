@@ -56,7 +56,7 @@ TO_DECLARE = {"text", "objects", "dates", "durations", "bytes"}
 
 @dataclass(frozen=True)
 class SchemaFile:
-    """What was declared about the columns of a table.
+    """The declared columns of a table.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ class SchemaFile:
         if not {"since", "first", "low", "numbers"} & set(entries):
             wanted = set()
         shared = {entry: self.file[entry] for entry in wanted if entry in self.file}
-        told = as_declared({**shared, **entries}, kind)
+        declaration = as_declared({**shared, **entries}, kind)
         try:
-            found = declared_column(name, told)
+            found = declared_column(name, declaration)
         except InvalidParameter:
-            return told  # Columns refuses it, together with others
+            return declaration  # Columns refuses it, together with others
         encoding, separator = self.file.get("encoding"), self.file.get("separator")
         written = replace(found.written, encoding=encoding, separator=separator)
         return replace(found, written=written)
@@ -248,8 +248,8 @@ def as_declared(entries: Mapping[str, Any], kind: str) -> Any:
     """
     missing = bool(entries.get("missing", False))
     if isinstance(entries.get("codes"), dict):  # whose keys are text in TOML
-        told = {_code(code, kind): label for code, label in entries["codes"].items()}
-        return {"codes": told, "missing": missing}
+        labels = {_code(code, kind): label for code, label in entries["codes"].items()}
+        return {"codes": labels, "missing": missing}
     if "categories" not in entries:
         return dict(entries)
     given = entries["categories"]

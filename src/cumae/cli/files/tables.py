@@ -71,7 +71,7 @@ def _unpacked(cells: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class TableHead:
-    """What is known of a table before a row is read.
+    """The facts about a table that are known before a row is read.
 
     Parameters
     ----------
@@ -135,13 +135,13 @@ class FileBlock:
         return _clean(cells, column) if cells.dtype == TEXT else cells
 
 
-Look: TypeAlias = Callable[[FileBlock], None]  # what is done with each block as it is read
-Watch: TypeAlias = Callable[[TableHead], Look]  # what the head decides about that
+BlockCheck: TypeAlias = Callable[[FileBlock], None]  # what is done with each block as it is read
+BlockCheckMaker: TypeAlias = Callable[[TableHead], BlockCheck]  # what the head decides about that
 
 
 def _where(name: str, row: int, line: Any) -> str:
-    told = "" if line is None else f" (line {line})"
-    return f"{name}, row {row + 1}{told}"
+    place = "" if line is None else f" (line {line})"
+    return f"{name}, row {row + 1}{place}"
 
 
 def _trimmed(cells: NDArray[Any]) -> NDArray[Any]:
@@ -184,7 +184,7 @@ class TableFile:
 
     @property
     def head(self) -> TableHead:
-        """What was known before a row was read."""
+        """The facts that were known before a row was read."""
         return TableHead(self.name, self.names, self.rows.kinds)
 
     def where(self, row: int) -> str:
@@ -256,7 +256,7 @@ def _clean(cells: NDArray[Any], column: Column) -> NDArray[Any]:
 
 
 def read_table_file(
-    path: str, form: CsvForm, *, lenient: bool = False, watch: Watch | None = None
+    path: str, form: CsvForm, *, lenient: bool = False, watch: BlockCheckMaker | None = None
 ) -> TableFile:
     """Read a table: CSV or Parquet, packed by gzip or not, from a file or standard input.
 
@@ -285,7 +285,7 @@ def read_table_file(
         return _read_csv(stream, path, form, lenient=lenient, watch=watch)
 
 
-def _looked_at(table: TableFile, watch: Watch | None) -> TableFile:
+def _looked_at(table: TableFile, watch: BlockCheckMaker | None) -> TableFile:
     """Return a table whose rows need no reading, once all of its blocks were looked at."""
     if watch is not None:
         look = watch(table.head)
@@ -310,7 +310,12 @@ def parquet_in(stream: io.BufferedReader, path: str) -> TableFile:
 
 
 def _read_csv(
-    stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: bool, watch: Watch | None
+    stream: io.BufferedReader,
+    path: str,
+    form: CsvForm,
+    *,
+    lenient: bool,
+    watch: BlockCheckMaker | None,
 ) -> TableFile:
     name = title(path)
     lines: list[int] = []

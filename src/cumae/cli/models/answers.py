@@ -33,7 +33,7 @@ BATCH = 10_000  # queries that are asked at a time
 
 
 @dataclass(frozen=True)
-class Asking:
+class CheckedQueries:
     """A file of queries that passed every check, and who answers it.
 
     Parameters
@@ -73,7 +73,7 @@ class Asking:
         chances: bool = False,
         coverage: float | None = None,
         request: str | None = None,
-    ) -> Asking:
+    ) -> CheckedQueries:
         """Read queries, and refuse what all of them share: columns, and how many there are.
 
         Parameters
@@ -128,12 +128,12 @@ class Asking:
 
     @property
     def n_asked(self) -> int:
-        """How many queries are asked."""
+        """Number of queries that are asked."""
         return int(np.count_nonzero(self.usable))
 
     @property
     def left(self) -> float:
-        """How many answers are left; infinite for a model, which is free."""
+        """Number of answers that are left; infinite for a model, which is free."""
         return float(getattr(self.fitted, "remaining_", math.inf))
 
     def need_enough(self) -> None:
@@ -184,15 +184,15 @@ class Asking:
             if self.coverage is not None:
                 found += self.fitted.predict_interval(rows, self.coverage).T.tolist()
             return found
-        answers = self._told(self.features.take(places), int(places[0]), request)
+        answers = self._answered(self.features.take(places), int(places[0]), request)
         known = set(self.fitted.classes_.tolist())
         damaged = self.table.damaged[places] if len(self.table.damaged) else np.zeros(len(places))
         # An unusable query has the answer -1, which is no class.
-        told = zip(answers.tolist(), damaged.tolist(), strict=True)
-        return [[None if bad or one not in known else one for one, bad in told]]
+        pairs = zip(answers.tolist(), damaged.tolist(), strict=True)
+        return [[None if bad or one not in known else one for one, bad in pairs]]
 
     @claim("FILES")
-    def _told(self, rows: Any, first: int, request: str | None) -> NDArray[Any]:
+    def _answered(self, rows: Any, first: int, request: str | None) -> NDArray[Any]:
         """Return answers to a batch that begins with a row of the file.
 
         A repeated request is known by the cells of its frames, and by the number of all queries:
@@ -236,8 +236,8 @@ class Asking:
                 copied = pa.table(columns, copied.names)
             kinds = [self._kind(), *[pa.float64()] * (len(found) - 1)]
             for name, cells, one in zip(self.titles(), found, kinds, strict=True):
-                told = cells if one != pa.string() else [_text(cell) for cell in cells]
-                copied = copied.append_column(name, pa.array(told, one))
+                values = cells if one != pa.string() else [_text(cell) for cell in cells]
+                copied = copied.append_column(name, pa.array(values, one))
             pq.write_table(copied, stream)
             return
         text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
@@ -280,7 +280,7 @@ class Asking:
             "free": isinstance(self.fitted, Learner),
         }
 
-    def told(self, found: Sequence[Sequence[Any]] | None) -> Iterator[str]:
+    def sentences(self, found: Sequence[Sequence[Any]] | None) -> Iterator[str]:
         """Yield lines for people; ``found`` is what was answered, and None after a dry run."""
         count = self.features.n_rows
         if found is None:
@@ -293,10 +293,10 @@ class Asking:
         if isinstance(self.fitted, Learner):
             yield "The model is published: this costs nothing."
         else:
-            told = f"has {self.left:,.0f} answers left"
+            left = f"has {self.left:,.0f} answers left"
             if self.left == math.inf:
-                told = "never runs out of answers"
-            yield f"The oracle {told}. Its guarantee does not change."
+                left = "never runs out of answers"
+            yield f"The oracle {left}. Its guarantee does not change."
 
 
 def _text(cell: Any) -> str | None:

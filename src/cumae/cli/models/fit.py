@@ -176,7 +176,7 @@ def fit(
     schema.toml -o rules.json`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
-    from cumae.cli.files.messages import say, told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown, say  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
@@ -193,7 +193,7 @@ def fit(
     _check_names(out, keys, oracle=oracle)
     need_files(data, schema, public, unlabelled)
     started = time.monotonic()
-    with told(), contextlib.ExitStack() as stack:
+    with messages_shown(), contextlib.ExitStack() as stack:
         if oracle:
             check_new_oracle(out, keys)
         output = None if oracle else stack.enter_context(Output(out, force=force))

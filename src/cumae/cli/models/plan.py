@@ -134,7 +134,7 @@ def plan(
     need_files(data, schema, public)
     from cumae.cli.files.checks import classes_of  # noqa: PLC0415
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
-    from cumae.cli.files.messages import say, told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown, say  # noqa: PLC0415
     from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
     from cumae.estimators import warn_if_weak  # noqa: PLC0415
 
@@ -146,7 +146,7 @@ def plan(
         read = (data, rows, columns, label, schema, public, CsvForm(encoding, separator))
         _plan_number(read, number_range, link, epsilon, delta, as_json=as_json)
         return
-    with told():
+    with messages_shown():
         names = classes_of(classes)
         aim = Aim.read(goal, costs, threshold, class_shares, classes)
         task = _Task.read(data, rows, columns, label, schema, public, CsvForm(encoding, separator))
@@ -190,11 +190,11 @@ def _plan_number(
     number_range, link, epsilon, delta, as_json : object
         As in the command.
     """
-    from cumae.cli.files.messages import told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
     from cumae.cli.files.numbers import range_of  # noqa: PLC0415
     from cumae.cli.models.numbers.fitting import print_forecasts  # noqa: PLC0415
 
-    with told():
+    with messages_shown():
         given = {"epsilon": epsilon, "delta": delta, "target_range": range_of(number_range)}
         print_forecasts(_Task.read(*read), as_json=as_json, link=link or "identity", **given)
 
@@ -229,7 +229,7 @@ def _lines(advice: Advice, others: list[Prospect], *, why: bool) -> list[str]:
     beside = [found for found in others if found.can_run]
     refused = [found for found in [*advice.prospects, *others] if not found.can_run]
     warned = runs[0].outlook.warnings if runs else ()
-    lines = [advice.sentence, *(f"Careful: {told}" for told in (*advice.cautions, *warned))]
+    lines = [advice.sentence, *(f"Careful: {caution}" for caution in (*advice.cautions, *warned))]
     lines += [f"{advice.hint} Ranges stand in the file of --schema."] if advice.hint else []
     lines += ["", _head(advice), *map(_line, runs)] if runs else []
     if beside:
@@ -265,7 +265,9 @@ def _line(found: Prospect) -> str:
     """Return a line about a route that can run."""
     line, figure, cost = f"  {found.route.name:<12}", found.figure, found.expected
     if figure is not None:
-        value, low, high = (figure.told(one) for one in (figure.value, figure.low, figure.high))
+        value, low, high = (
+            figure.formatted(one) for one in (figure.value, figure.low, figure.high)
+        )
         unit = " %" if figure.goal == "accuracy" else ""
         line += f"{f'{value}{unit} ({low} to {high}{unit})':<25}"
     if cost is not None:

@@ -95,21 +95,21 @@ def predict(
 
     need_files(fitted, queries)
     from cumae.cli.files.fitted import opened_fitted  # noqa: PLC0415
-    from cumae.cli.files.messages import say, told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown, say  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
-    from cumae.cli.models.answers import Asking  # noqa: PLC0415
+    from cumae.cli.models.answers import CheckedQueries  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
     form = CsvForm(encoding, separator)
     if as_json and out == STANDARD and not dry_run:
         raise typer.BadParameter("answers go to standard output; name a file with -o.")
     with (
-        told(),
+        messages_shown(),
         Output(out, force=force, private=True) as output,
         opened_fitted(fitted, keys) as one,
     ):
         wanted: dict[str, Any] = {"column": column, "chances": chances, "coverage": interval}
-        asking = Asking.of(one, queries, form, **wanted, request=request)
+        asking = CheckedQueries.of(one, queries, form, **wanted, request=request)
         found = None
         if not isinstance(one, Learner):  # what was answered is paid, and must not be lost
             with output.rehearsal() as stream:
@@ -118,7 +118,7 @@ def predict(
             found = asking.answers(request)
             with output.stream() as stream:
                 asking.write(stream, out, found)
-        facts, lines = asking.facts(), list(asking.told(found))
+        facts, lines = asking.facts(), list(asking.sentences(found))
     if as_json:
         typer.echo(json.dumps({"dry_run": dry_run, "out": out, **facts}, indent=1))
         return

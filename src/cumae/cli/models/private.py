@@ -17,7 +17,7 @@ from cumae.cli.files.messages import say
 from cumae.cli.files.numbers import NumberColumn
 from cumae.cli.files.schemas import SchemaFile, parse_schema, read_schema
 from cumae.cli.files.source import refuse_private_as_public, refuse_twice, title
-from cumae.cli.files.tables import Look, TableFile, TableHead, TextRows, read_table_file
+from cumae.cli.files.tables import BlockCheck, TableFile, TableHead, TextRows, read_table_file
 from cumae.data import UNLABELLED, Columns, RowSource, class_names, row_source
 from cumae.data.readings import numbers_in_text
 
@@ -85,7 +85,7 @@ class PrivateTable:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What was declared, in the form that estimators take."""
+        """The declared columns, in the form that estimators take."""
         return {column.name: column for column in self.columns.columns}
 
 
@@ -158,7 +158,7 @@ class _Unlabelled:
     def __init__(self, columns: Columns) -> None:
         self.inspection = Inspection(columns)
 
-    def __call__(self, head: TableHead) -> Look:
+    def __call__(self, head: TableHead) -> BlockCheck:
         names = [column.name for column in self.inspection.columns.columns]
         head.need(names, "which the labelled rows have")
         return self.inspection.look
@@ -173,7 +173,7 @@ class _Watch:
         self._given = (label, classes)
         self._declared, self._public = declared, public
 
-    def __call__(self, head: TableHead) -> Look:
+    def __call__(self, head: TableHead) -> BlockCheck:
         label, classes = self._given
         self.labels: Any = LabelColumn(head, label, classes) if classes else None
         self.labels = self.labels or NumberColumn(head, label)

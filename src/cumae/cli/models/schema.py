@@ -49,7 +49,7 @@ def schema(
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - typer loads before it
     from cumae.cli.files.drafts import draft  # noqa: PLC0415
     from cumae.cli.files.headers import read_header  # noqa: PLC0415
-    from cumae.cli.files.messages import say, told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown, say  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
     from cumae.cli.files.source import (  # noqa: PLC0415
         STANDARD,
@@ -60,7 +60,7 @@ def schema(
 
     form = CsvForm(encoding, separator)
     refuse_private_as_public(data, public)
-    with told(), Output(out, force=force) as output:
+    with messages_shown(), Output(out, force=force) as output:
         names, kinds = read_header(data, form)
         if label is not None and label not in names:
             raise InvalidData(

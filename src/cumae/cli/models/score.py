@@ -123,7 +123,7 @@ def score(
     Example: `cumae score model.json test.csv --label income --epsilon 0.5 --new-rows`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - takes a while to load
-    from cumae.cli.files.messages import told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     if exact == (epsilon is not None):
@@ -139,7 +139,7 @@ def score(
     from cumae.cli.models.numbers.judging import is_of_numbers, score_numbers  # noqa: PLC0415
 
     with (
-        told(),
+        messages_shown(),
         _picture(plot, force=force) as write,
         _fitted(model, keys, spend_answers and exact) as one,
     ):

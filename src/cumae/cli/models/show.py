@@ -44,12 +44,12 @@ def show(
 
     need_files(fitted)
     from cumae.cli.files.fitted import is_oracle, load_model  # noqa: PLC0415 - takes seconds
-    from cumae.cli.files.messages import paragraph, promise_lines, told  # noqa: PLC0415
+    from cumae.cli.files.messages import messages_shown, paragraph, promise_lines  # noqa: PLC0415
 
     if is_oracle(fitted):
         _show_oracle(fitted, keys, plot, full=full, as_json=as_json)
         return
-    with told():
+    with messages_shown():
         model = load_model(fitted)
         if plot is not None:
             _draw(model, plot, force=force)
@@ -96,8 +96,10 @@ def _answers(model: Any) -> list[str]:
     threshold, goal = getattr(model, "threshold", None), getattr(model, "goal", "accuracy")
     lines = [] if goal == "accuracy" else [f"Goal: {goal}."]
     if costs is not None:
-        told = ", ".join(f"{name}: {cost:g}" for name, cost in costs.items())
-        lines.append(f"Answers: the class of least expected cost. Cost to miss a row: {told}.")
+        costs_shown = ", ".join(f"{name}: {cost:g}" for name, cost in costs.items())
+        lines.append(
+            f"Answers: the class of least expected cost. Cost to miss a row: {costs_shown}."
+        )
     if threshold is not None:
         second = model.classes_[1]
         lines.append(f"Answers: {second} if its chance is {threshold:g} or more.")

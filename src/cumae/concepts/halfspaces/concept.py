@@ -13,7 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.halfspaces.hypothesis import check_shape, halfspace_table
-from cumae.concepts.halfspaces.sheaf import Sheaf
+from cumae.concepts.halfspaces.labellings import Labellings
 from cumae.data import check_rows, check_tables
 from cumae.errors import InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
@@ -59,7 +59,7 @@ class Halfspaces(ConceptClass):
 
     def n_dichotomies(self, X: ArrayLike) -> int:
         table = halfspace_table(X)
-        return Sheaf(table, table[:0], np.zeros(0, dtype=np.int64)).count()
+        return Labellings(table, table[:0], np.zeros(0, dtype=np.int64)).count()
 
     def _draw(
         self,
@@ -69,13 +69,13 @@ class Halfspaces(ConceptClass):
         rate: Fraction | float,
         source: Source,
     ) -> Hypothesis:
-        sheaf, base = _scored(points, X, y)
+        labellings, base = _scored(points, X, y)
         # Scores are whole numbers from 0 to n: draw one of them with the number of candidates that
         # reach it, then one of these. Both draws are exact.
-        counts = sheaf.histogram(base, len(y))
+        counts = labellings.histogram(base, len(y))
         reached = np.flatnonzero(counts)
         score = int(reached[weighted_choice(reached, rate, counts=counts[reached], source=source)])
-        return sheaf.find(score - base, integers(int(counts[score]), source=source))
+        return labellings.find(score - base, integers(int(counts[score]), source=source))
 
     def _law(
         self,
@@ -85,15 +85,15 @@ class Halfspaces(ConceptClass):
         rate: Fraction | float,
     ) -> list[tuple[Hypothesis, float]]:
         """Return every candidate with its probability, by the stages of ``_draw``."""
-        sheaf, base = _scored(points, X, y)
-        counts = sheaf.histogram(base, len(y))
+        labellings, base = _scored(points, X, y)
+        counts = labellings.histogram(base, len(y))
         scores = np.flatnonzero(counts)
         if math.isinf(rate):
             scores, rate = scores[-1:], 0.0
         weights = np.exp(float(rate) * (scores - scores.max()).astype(float))
         total = float(np.sum(weights * counts[scores]))
         return [
-            (sheaf.find(int(score) - base, place), float(weight) / total)
+            (labellings.find(int(score) - base, place), float(weight) / total)
             for score, weight in zip(scores, weights, strict=True)
             for place in range(counts[score])
         ]
@@ -101,15 +101,15 @@ class Halfspaces(ConceptClass):
     def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Hypothesis:
         table = halfspace_table(X)
         check_rows(len(table), y)
-        sheaf = Sheaf(table, table, np.where(y == 1, weights, -weights))
-        gain, ties = sheaf.best()
-        return sheaf.find(gain, (ties - 1) // 2)
+        labellings = Labellings(table, table, np.where(y == 1, weights, -weights))
+        gain, ties = labellings.best()
+        return labellings.find(gain, (ties - 1) // 2)
 
 
-def _scored(points: ArrayLike, X: ArrayLike, y: Integers) -> tuple[Sheaf, int]:
+def _scored(points: ArrayLike, X: ArrayLike, y: Integers) -> tuple[Labellings, int]:
     """Return the candidates, scored by what labels 1 gain, and the score of label 0 everywhere."""
     places, rows = check_tables(points, X)
     check_shape(places, points, "points")
     check_shape(rows, X, "X")
     check_rows(len(rows), y)
-    return Sheaf(places, rows, 2 * y - 1), len(y) - int(y.sum())
+    return Labellings(places, rows, 2 * y - 1), len(y) - int(y.sum())

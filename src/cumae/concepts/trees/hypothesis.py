@@ -106,8 +106,8 @@ class Tree(Hypothesis):
     def __str__(self) -> str:
         return "\n".join(self._lines(0, _test, "01")).lstrip()
 
-    def told(self, columns: Columns, classes: Sequence[Any]) -> str:
-        """Say what it does with the names of columns and classes; see ``Hypothesis.told``.
+    def describe(self, columns: Columns, classes: Sequence[Any]) -> str:
+        """Say what it does with the names of columns and classes; see ``Hypothesis.describe``.
 
         Cuts are shown with six digits, and cuts of dates as dates. Two leaves of one class are one.
 

@@ -64,10 +64,10 @@ def _compiled(form: str) -> re.Pattern[str]:
     texts, letters = parts[::2], parts[1::2]
     found = re.escape(texts[0])
     for place, (letter, after) in enumerate(zip(letters, texts[1:], strict=True)):
-        told = FORMS.get(letter, "%")
+        pattern = FORMS.get(letter, "%")
         if letter in DIGITS and not after and place + 1 < len(letters):
-            told = "[0-9]{2}"
-        found += (f"(?P<{letter}>{told})" if letter in FORMS else told) + re.escape(after)
+            pattern = "[0-9]{2}"
+        found += (f"(?P<{letter}>{pattern})" if letter in FORMS else pattern) + re.escape(after)
     return re.compile(found, re.IGNORECASE | re.ASCII)
 
 
@@ -101,7 +101,7 @@ def moment_in(text: str, form: str, since: dt.datetime) -> dt.datetime:
     match = _compiled(form).fullmatch(text)
     if match is None:
         raise ValueError(form)
-    found = {letter: told.lower() for letter, told in match.groupdict().items()}
+    found = {letter: part.lower() for letter, part in match.groupdict().items()}
     if "Y" in found:
         year = int(found["Y"])
     else:

@@ -136,7 +136,7 @@ class Order:
             return key if key is not None and len(key) <= self.key_bytes else NO_KEY
         return NO_KEY
 
-    def told(self, words: Sequence[float]) -> str:
+    def readable(self, words: Sequence[float]) -> str:
         """Return what a key stands for, as people read it: about that, if no cell has the key.
 
         Parameters
@@ -154,7 +154,7 @@ class Order:
         ...     ("dates", "2024-02-29"),
         ... ):
         ...     order = Order(kind)
-        ...     print(order.told(order.words(np.array([cell], object))[0]))
+        ...     print(order.readable(order.words(np.array([cell], object))[0]))
         'Kowalski'
         -1E+30
         2024-02-29 00:00:00
@@ -270,14 +270,14 @@ def _id_key(cell: Any, room: int) -> bytes | None:
     return cell.bytes if isinstance(cell, uuid.UUID) else None
 
 
-def _text_told(key: bytes) -> str:
+def _readable_text(key: bytes) -> str:
     """Return the text of a key without what no text has, and without its end if it is long."""
     begin = bytes(byte - 1 for byte in key.partition(b"\0")[0])
     text = "".join(filter(str.isprintable, begin.decode("utf-8", "ignore")))
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")
 
 
-def _number_told(key: bytes) -> str:
+def _readable_number(key: bytes) -> str:
     sign, body = key[:1], key[1:]
     if sign == ZERO or sign > POSITIVE:
         return "0" if sign == ZERO else "above all numbers"
@@ -290,7 +290,7 @@ def _number_told(key: bytes) -> str:
     return str(number.scaleb(exponent - len(digits) + 1))
 
 
-def _time_told(key: bytes) -> str:
+def _readable_time(key: bytes) -> str:
     seconds = (int.from_bytes(key, "big") - (1 << (8 * len(key) - 1))) // IN_A_SECOND
     try:
         return str(EPOCH + dt.timedelta(seconds=seconds))
@@ -298,15 +298,15 @@ def _time_told(key: bytes) -> str:
         return "before the year 1" if seconds < 0 else "after the year 9999"
 
 
-def _id_told(key: bytes) -> str:
+def _readable_id(key: bytes) -> str:
     return str(uuid.UUID(bytes=key))
 
 
 TELLERS: dict[str, Callable[[bytes], str]] = {
-    "dates": _time_told,
-    "ids": _id_told,
-    "numbers": _number_told,
-    "text": _text_told,
+    "dates": _readable_time,
+    "ids": _readable_id,
+    "numbers": _readable_number,
+    "text": _readable_text,
 }
 READERS: dict[str, Callable[[Any, int], bytes | None]] = {
     "dates": _time_key,

@@ -1,4 +1,4 @@
-"""What is declared about how the cells of a column are written as text."""
+"""The declared form of cells that are written as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECIMALS = (".", ",")
 
 @dataclass(frozen=True)
 class Written:
-    """How cells are written as text. Cells that are numbers or dates by their type need none of it.
+    """The form of cells as text. Cells that are numbers or dates by their type need none of it.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Written:
 
     def to_dict(self) -> dict[str, str]:
         """Return what differs from plain text, as values that JSON can hold."""
-        told = ((entry.name, getattr(self, entry.name)) for entry in fields(self))
-        return {name: value for name, value in told if value != getattr(PLAIN, name)}
+        given = ((entry.name, getattr(self, entry.name)) for entry in fields(self))
+        return {name: value for name, value in given if value != getattr(PLAIN, name)}
 
     @classmethod
     def declared(cls, name: str, given: Mapping[str, Any], kind: str) -> Written:

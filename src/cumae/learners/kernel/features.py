@@ -32,7 +32,7 @@ SIZES = (2, 3)  # numbers of columns of a wave
 TURN = 2.0**12  # whole numbers of a wave's weight that stand for one turn
 RANK = 2**8  # whole numbers that stand for a rank of 1
 SINE = (6.28128, -41.0955, 73.5891)  # sin(2 pi u) for u up to 1/4: of u, u^3 and u^5
-LEAST = 1e-12
+SMALLEST_SPREAD = 1e-12
 
 
 def additive_features(columns: Columns, curves: int) -> int:
@@ -182,7 +182,7 @@ class KernelFeatures:
         scales, place = shape, 0
         for size in self.group_sizes:
             inside = slice(place, place + size)
-            scales[inside] /= math.sqrt(max(float(spread[inside].sum()), LEAST))
+            scales[inside] /= math.sqrt(max(float(spread[inside].sum()), SMALLEST_SPREAD))
             place += size
         self.centres, self.scales = centres, scales
 
@@ -195,6 +195,10 @@ class KernelFeatures:
             else:
                 found[:, place] = table[:, place] == 1
         return found
+
+    def code_rows(self, table: Floats, *rest: Any) -> tuple[Any, ...]:
+        """Return encoded rows as codes, and what stands beside them as it is."""
+        return (self.codes(table), *rest)
 
     def whole(self, codes: Bytes) -> Small:
         """Return the features of coded rows as whole numbers of at most ``TOP``."""
@@ -275,7 +279,7 @@ class KernelFeatures:
 
     @property
     def shift_angles(self) -> Floats:
-        """What is added to the angle of each wave, in radians."""
+        """The angle that is added to each wave, in radians."""
         return self.shifts.astype(np.float64) * (2 * math.pi / (TURN * RANK))
 
     @property

@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotri
 
 from cumae.arrays import Floats, Integers
 
-LEAST = 1e-9
+SMALLEST_VARIANCE = 1e-9
 MANY = 1_500  # rows of a matrix from which on a few products take less time
 SPARE = 24  # directions beside those that are looked for
 UPDATES = 30  # of how many correlations are more than noise, and of their size
@@ -178,7 +178,7 @@ class Solver:
         count, size = slopes.shape
         self.dual = count < size
         if not self.dual:
-            self.told, self.pull = slopes.T @ slopes, slopes.T @ gaps
+            self.information, self.pull = slopes.T @ slopes, slopes.T @ gaps
             return
         self.grams = []
         for group in range(n_groups):
@@ -236,21 +236,21 @@ class Solver:
             root = cholesky(whole, lower=True, check_finite=False)
             half = solve_triangular(root, scaled, lower=True, check_finite=False)
             gaps = solve_triangular(root, self.gaps, lower=True, check_finite=False)
-            told = -0.5 * float(gaps @ gaps) - float(np.log(np.diag(root)).sum())
-            return Solved(prior, half.T @ gaps, told, half, None)
-        whole = self.told.copy()
+            evidence = -0.5 * float(gaps @ gaps) - float(np.log(np.diag(root)).sum())
+            return Solved(prior, half.T @ gaps, evidence, half, None)
+        whole = self.information.copy()
         whole[np.diag_indices(len(whole))] += 1 / prior
         root = cholesky(whole, lower=True, check_finite=False)
         inverse = _inverse(root)
         mean = inverse @ self.pull
-        told = 0.5 * float(self.pull @ mean) - float(np.log(np.diag(root)).sum())
-        told -= 0.5 * float(self.gaps @ self.gaps + np.log(prior).sum())
-        return Solved(prior, mean, told, np.zeros((0, len(prior))), inverse)
+        evidence = 0.5 * float(self.pull @ mean) - float(np.log(np.diag(root)).sum())
+        evidence -= 0.5 * float(self.gaps @ self.gaps + np.log(prior).sum())
+        return Solved(prior, mean, evidence, np.zeros((0, len(prior))), inverse)
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What measurements say about coefficients, for one prior.
+    """Coefficients as measurements find them, for one prior.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class Solved:
         Variance of each coefficient before.
     mean : array of float
         Mean of the coefficients.
-    told : float
+    evidence : float
         Logarithm of the evidence.
     half : array of float
         The covariance is the prior less the products of these rows with themselves,
@@ -268,7 +268,7 @@ class Solved:
 
     prior: Floats
     mean: Floats
-    told: float
+    evidence: float
     half: Floats
     inverse: Floats | None
 
@@ -419,7 +419,7 @@ def root_of(matrix: Floats) -> Floats:
         return np.asarray(np.linalg.cholesky(matrix))
     except np.linalg.LinAlgError:  # rounding left a direction with less than nothing
         values, vectors = np.linalg.eigh(matrix)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, LEAST)))
+        return np.asarray(vectors * np.sqrt(np.maximum(values, SMALLEST_VARIANCE)))
 
 
 def _inverse(root: Floats) -> Floats:

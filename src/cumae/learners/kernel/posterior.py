@@ -1,4 +1,4 @@
-"""What the releases say about the coefficients, and what is worth measuring next.
+"""Beliefs about the coefficients after the releases, and what is worth measuring next.
 
 Nothing here touches private rows: it is computed from releases, from the reference and from public
 numbers.
@@ -31,7 +31,7 @@ TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 BELIEF = 4.0  # coefficients that the first guess of a variance is worth
 SMALLEST, LARGEST = 1e-4, 30.0  # variances
 HARDLY = 1e-3  # share of a view below which it is left out
-LEAST = 1e-9
+SMALLEST_VARIANCE = 1e-9
 FLAT = 1e-6  # variance of a direction, against the largest, below which nothing is measured
 
 
@@ -98,10 +98,10 @@ class View:
 
 @dataclass(frozen=True)
 class _Belief:
-    """What a view makes of the releases: a mean, a logarithm of its evidence, and a covariance."""
+    """The belief of a view after the releases: mean, logarithm of its evidence, and covariance."""
 
     mean: Floats
-    told: float
+    evidence: float
     spread: Callable[[], Covariance]
 
 
@@ -202,7 +202,7 @@ class Posterior:
         else:
             blocks = self.covariance.reshape(self.scores, size, self.scores, size)
             unknown = np.einsum("cicj->ij", blocks) / self.scores
-            root = root_of(unknown + LEAST * np.eye(size))
+            root = root_of(unknown + SMALLEST_VARIANCE * np.eye(size))
             # A matrix times its own transpose takes half the time of another product, and the
             # products with ``root`` are small.
             known, across = largest(root.T @ (bent.T @ bent) @ root, most)
@@ -241,7 +241,7 @@ class Posterior:
         if not doubting:
             return nothing, nothing
         size = len(self.groups)
-        parts = axes**2 / np.maximum(self.spread.prior[:size, None], LEAST)
+        parts = axes**2 / np.maximum(self.spread.prior[:size, None], SMALLEST_VARIANCE)
         return doubts(parts / parts.sum(axis=0), doubting)
 
     def learn(self, release: NoisySum) -> None:
@@ -254,7 +254,7 @@ class Posterior:
         for _ in range(ROUNDS):
             solver = Solver(*self._linearised(), self.groups_of_all, self.starts.shape[1])
             found = [self._solve(solver, view) for view in self.views]
-            self.shares = softmax(self.trust + np.array([one.told for one in found]))
+            self.shares = softmax(self.trust + np.array([one.evidence for one in found]))
             whole = self.shares @ np.stack([one.mean for one in found])
             self.mean = self.first + whole.reshape(self.scores, -1).T
         kept = np.flatnonzero(self.shares > HARDLY)
@@ -271,7 +271,7 @@ class Posterior:
             for _ in range(UPDATES):
                 self._update_variances(view, *solver.by_groups(view.variances))
             solved = solver.solve(view.prior(self.groups_of_all))
-            return _Belief(solved.mean, solved.told, solved.spread)
+            return _Belief(solved.mean, solved.evidence, solved.spread)
         for update in range(UPDATES + 1):
             solved = solver.solve(view.prior(self.groups_of_all))
             tilted = view.relevance.look(solved, view.variances[self.groups_of_all])
@@ -280,7 +280,7 @@ class Posterior:
                 squares = by_group(groups, solved.mean**2 / view.relevance.factors, count)
                 self._update_variances(view, squares, by_group(groups, solved.known(), count))
                 view.relevance.move(tilted)
-        return _Belief(tilted.mean, tilted.told, partial(view.relevance.spread, solved, tilted))
+        return _Belief(tilted.mean, tilted.evidence, partial(view.relevance.spread, solved, tilted))
 
     def _linearised(self) -> tuple[Floats, Floats]:
         """Return all releases as linear measurements with noise of variance 1, at the mean."""
@@ -311,8 +311,8 @@ class Posterior:
             noise[one, :, other] = noise[other, :, one] = spread
         flat = slope.reshape(scores * count, -1)
         whole = noise.reshape(scores * count, -1) + release.noise * np.eye(scores * count)
-        told = share * (shown.T @ gap)
-        value = (release.value - told).T.ravel() + flat @ (self.mean - self.first).T.ravel()
+        explained = share * (shown.T @ gap)
+        value = (release.value - explained).T.ravel() + flat @ (self.mean - self.first).T.ravel()
         return flat, value, whole
 
     def _update_variances(self, view: View, squares: Floats, known: Floats) -> None:
@@ -354,7 +354,7 @@ def constants_of(counts: Floats, noise: float, rows: int, variance: float) -> Fl
     """
     odds = np.linspace(-12.0, 12.0, 961)
     chance = expit(odds)
-    spread = noise + rows * chance * (1 - chance) + LEAST
+    spread = noise + rows * chance * (1 - chance) + SMALLEST_VARIANCE
     off = counts[:, None] - rows * chance
     fit = -(off**2 / spread + np.log(spread) + odds**2 / variance) / 2
     mean = np.asarray(softmax(fit, axis=1) @ odds)

@@ -70,9 +70,9 @@ class Relevance:
         variances : array of float
             Of each coefficient, at a scale of 1.
         """
-        mean, told = solved.mean.copy(), solved.told
+        mean, evidence = solved.mean.copy(), solved.evidence
         # Guesses of the shares that are far from the first one are less likely.
-        told += BELIEF * float(self.first @ np.log(self.weights / self.first))
+        evidence += BELIEF * float(self.first @ np.log(self.weights / self.first))
         apart, likely = [], []
         deviations = np.sqrt(variances)
         for places, scale in zip(self.blocks, self.scales, strict=True):
@@ -90,11 +90,11 @@ class Relevance:
             off = np.einsum("ks,ksi->k", chance, (means - middle[:, None]) ** 2)
             found = np.einsum("kij,kj->ki", axes, middle) * deviations[places]
             mean[places] = found
-            told += float(whole.sum())
+            evidence += float(whole.sum())
             likely.append(chance)
             size = np.sqrt(off / np.maximum((middle**2).sum(axis=1), NONE**2))
             apart.append(found * size[:, None])
-        return Tilted(mean, told, apart, likely)
+        return Tilted(mean, evidence, apart, likely)
 
     def spread(self, solved: Solved, found: Tilted) -> Covariance:
         """Return what is left unknown about all coefficients, and about scales.
@@ -125,13 +125,13 @@ class Relevance:
 
 @dataclass(frozen=True)
 class Tilted:
-    """What measurements say about columns that each have one of several scales.
+    """Coefficients as measurements find them, of columns that each have one of several scales.
 
     Parameters
     ----------
     mean : array of float
         Mean of the coefficients.
-    told : float
+    evidence : float
         Logarithm of the evidence.
     apart : list of array
         For blocks of the same size, how far their means are apart for different scales.
@@ -140,7 +140,7 @@ class Tilted:
     """
 
     mean: Floats
-    told: float
+    evidence: float
     apart: list[Floats]
     likely: list[Floats]
 

@@ -9,7 +9,7 @@ from cumae.claims import claim
 from cumae.data import Declared
 from cumae.learners.base import DECLARED
 from cumae.learners.kernel.features import CURVES, WAVES
-from cumae.learners.regression.learner import TOLD, NumberLearner
+from cumae.learners.regression.learner import NUMBER_PARAMETERS, NumberLearner
 from cumae.parameters import DELTA, EPSILON, Count, Kind
 from cumae.privacy import Budget
 from cumae.randomness import Source
@@ -87,7 +87,7 @@ class PrivateKernelRegressor(NumberLearner):
     parameter_table: ClassVar[Mapping[str, Kind]] = {
         "epsilon": EPSILON,
         "delta": DELTA,
-        **TOLD,
+        **NUMBER_PARAMETERS,
         "n_waves": Count(0),
         **{name: kind for name, kind in DECLARED.items() if name != "classes"},
     }

@@ -14,7 +14,7 @@ from cumae.claims import claim
 from cumae.data import Declared
 from cumae.learners.base import DECLARED
 from cumae.learners.regression.kernel import START, VIEWS
-from cumae.learners.regression.learner import TOLD, NumberLearner
+from cumae.learners.regression.learner import NUMBER_PARAMETERS, NumberLearner
 from cumae.parameters import CHANCE, DELTA, EPSILON, Flag, Kind
 from cumae.privacy import Budget
 from cumae.randomness import Source
@@ -96,7 +96,7 @@ class PrivateLinearRegression(NumberLearner):
     parameter_table: ClassVar[Mapping[str, Kind]] = {
         "epsilon": EPSILON,
         "delta": DELTA,
-        **TOLD,
+        **NUMBER_PARAMETERS,
         "shrink": Flag(),
         **{name: kind for name, kind in DECLARED.items() if name != "classes"},
     }

@@ -1,4 +1,4 @@
-"""What sums of shortened residuals say about coefficients."""
+"""Beliefs about coefficients from sums of shortened residuals."""
 
 from __future__ import annotations
 
@@ -116,6 +116,6 @@ class NumberPosterior(Posterior):
         slope = share * (shown * steep[:, None]).T @ self.reference
         scatter = share * self.steps * varies + share * (n / self.worth + 1) * mean**2
         noise = (shown * scatter[:, None]).T @ shown + release.noise * np.eye(shown.shape[1])
-        told = share * (shown.T @ mean)
-        value = release.value[:, 0] - told + slope @ (self.mean - self.first)[:, 0]
+        explained = share * (shown.T @ mean)
+        value = release.value[:, 0] - explained + slope @ (self.mean - self.first)[:, 0]
         return slope, value, noise

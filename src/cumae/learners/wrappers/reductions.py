@@ -118,14 +118,16 @@ class Reduction(Wrapper):
         plans = {run: self._copy_plan(run, rows) for run in runs}
         # What cannot plan is taken at its word, and held to it after the fit.
         cost = parallel(*[most if plan is None else plan.cost for plan in plans.values()])
-        told = {run: self._copy_promise(run, plan) for run, plan in plans.items()}
+        promises = {run: self._copy_promise(run, plan) for run, plan in plans.items()}
         above = most.eps < math.inf and cost.delta(most.eps) > most.failure
-        if above or any(not _within(found, most) for found in told.values() if found is not None):
+        if above or any(
+            not _within(found, most) for found in promises.values() if found is not None
+        ):
             raise InvalidParameter(
                 f"{self.wraps} costs more than epsilon={most.eps!r}, delta={most.failure!r}; give "
                 f"it less, or declare more for {type(self).__name__}."
             )
-        copies = [told[run] for run in runs.elements()]
+        copies = [promises[run] for run in runs.elements()]
         known = tuple(found for found in copies if found is not None)
         return ReductionPlan(
             cost,
@@ -150,8 +152,8 @@ class Reduction(Wrapper):
         if not isinstance(base, PrivateEstimator):
             return None
         outlook = base.plan(run.labelled, len(run.columns.columns), run.public)
-        for told in outlook.warnings:
-            warn(told, TooFewRows)
+        for warning in outlook.warnings:
+            warn(warning, TooFewRows)
         if not outlook.can_run:
             raise InvalidParameter(f"{self.wraps} cannot be fitted: {' '.join(outlook.reasons)}")
         self._need_answers(float(outlook.facts.get("max_queries", math.inf)))

@@ -24,7 +24,15 @@ from cumae.claims import claim
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
-from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step, StepAhead
+from cumae.predictors.answering.calls import (
+    MOST_JOINED,
+    PLAIN,
+    Asked,
+    Call,
+    ProposedAnswers,
+    Step,
+    StepAhead,
+)
 from cumae.predictors.answering.events import Event
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.answering.queue import CallBatch, CallQueue, Party, QueuedCall
@@ -34,7 +42,7 @@ Result = TypeVar("Result")
 
 
 class Desk(Protocol):
-    """What a predictor says to its counter. None of it changes the state, or any other object.
+    """The questions of a counter to its predictor. None of them changes any object.
 
     ``reserved`` is what ``State.reserve`` returned: the counters before the queries at hand.
     ``joins_calls`` says whether several calls may be one batch.
@@ -60,7 +68,7 @@ class Desk(Protocol):
         Several calls are one batch only if there is room for all of them.
         """
 
-    def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> Given:
+    def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> ProposedAnswers:
         """Return what the predictor would answer; draw with the coins."""
 
     def _no_answers(self, asked: Asked) -> Integers:
@@ -306,7 +314,7 @@ class Counter:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
-    def _answer_part(self, desk: Desk, part: Asked, count: int) -> Given:
+    def _answer_part(self, desk: Desk, part: Asked, count: int) -> ProposedAnswers:
         """Reserve, let the predictor say what it would answer, and take that as an event."""
         self._reserves = True
         before = self.state.reserve(count)  # first of all

@@ -231,7 +231,7 @@ class Labelled(Event):
 @numbered(5)
 @claim("LABELLED")
 @dataclass(frozen=True, repr=False, eq=False)
-class Told(Event):
+class LabelsArrived(Event):
     """Labels of kept queries, in the place of their noisy answers.
 
     Parameters

@@ -69,7 +69,7 @@ class QueuedCall:
 
     @property
     def is_own(self) -> bool:
-        """Whether this thread asked."""
+        """True if this thread asked."""
         return self._thread == threading.get_ident()
 
     def refuse(self, error: BaseException) -> None:
@@ -89,14 +89,14 @@ class QueuedCall:
 
     @property
     def may_leave(self) -> bool:
-        """Whether the answers, and all that tells of them, may be seen."""
+        """True if the answers, and all that tells of them, may be seen."""
         return self.error is None and self.batch.committed
 
     def warn(self) -> None:
         """Tell what there is to tell of the answers; a warning that is an error refuses them."""
-        for told in self.warnings if self.may_leave else ():
+        for text in self.warnings if self.may_leave else ():
             try:
-                warn(told)
+                warn(text)
             except Exception as error:  # noqa: BLE001 - those who asked raise it
                 self.refuse(error)
 

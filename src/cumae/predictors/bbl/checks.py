@@ -1,4 +1,4 @@
-"""Whether every phase of GenericBBL can be had, and how noisy it will be: public numbers alone."""
+"""Checks that each phase of GenericBBL is affordable, and its noise: public numbers alone."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def warn_of_noise(rules: BBLRules, noise: float, worst: PhaseSizes) -> None:
     if noise <= MUCH_NOISE:
         return
     if rules.given.votes == "between":
-        told = (
+        message = (
             f"thresholds lie {noise:.2f} of the {worst.shards:,} votes of phase {worst.number} "
             "from their middle; what is not clearer counts as split, and it halts for ever "
             f"after {worst.between:,} of those. Give a smaller shard_size or between_share, a "
@@ -103,9 +103,9 @@ def warn_of_noise(rules: BBLRules, noise: float, worst: PhaseSizes) -> None:
         )
     else:
         wanted = math.ceil(worst.rows * (noise / AIMED_NOISE) ** 2)
-        told = (
+        message = (
             f"the noise is {noise:.0%} of the {worst.shards} votes of phase {worst.number}, so "
             f"that answers are hardly better than chance; with about {wanted:,} rows in a "
             f"phase they would be good. {_cause(rules)}"
         )
-    warn(told, TooFewRows)
+    warn(message, TooFewRows)

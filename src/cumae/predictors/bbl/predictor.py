@@ -24,7 +24,7 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
 from cumae.outlook import Fact, FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.calls import Asked, Call, ProposedAnswers, Step
 from cumae.predictors.answering.events import Answered, Supplied, Used
 from cumae.predictors.base import SHARED_PARAMETERS, Training, check_fitted
 from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
@@ -425,7 +425,9 @@ class GenericBBL(PhasedPredictor):
         return 0 if state.halted else state.unasked
 
     @claim("BBL")
-    def _answers(self, part: Asked, state: BBLState, reserved: Spent, coins: Coins) -> Given:
+    def _answers(
+        self, part: Asked, state: BBLState, reserved: Spent, coins: Coins
+    ) -> ProposedAnswers:
         """Return what the phase would answer, and those queries whose places were drawn before."""
         numbers = reserved.asked + np.arange(len(part.rows))
         counts = state.phase.ensemble.votes(part.rows, numbers)
@@ -439,7 +441,7 @@ class GenericBBL(PhasedPredictor):
             at = reserved.asked
             kept = {"at": at, "rows": state.kept.among(at, part.rows[:count])}
         event = Answered(count, state.answered + count, after, **kept)
-        return Given(labels, event)
+        return ProposedAnswers(labels, event)
 
     # Phases
 

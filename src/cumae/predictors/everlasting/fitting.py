@@ -21,7 +21,7 @@ from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
 from cumae.predictors.everlasting.phases import (
     OpenPhase,
-    School,
+    PhaseSetup,
     noise_share,
     opened_phase,
 )
@@ -215,13 +215,15 @@ def warn_of_drift(asked: Learner | bool | None, training: Training, missing: str
 
 
 @claim("EVER")
-def first_phase(training: Training, places: Integers, school: School, source: Source) -> OpenPhase:
+def first_phase(
+    training: Training, places: Integers, setup: PhaseSetup, source: Source
+) -> OpenPhase:
     """Train the first phase on the rows at these places."""
-    rows = school.first_rows(SomeRows(training.rows, places))
+    rows = setup.first_rows(SomeRows(training.rows, places))
     weights = weights_of_labels(training.labels, training.n_classes)[places]
-    n_shards, text_bytes = school.rules.schedule.shards(rows.n_rows), school.reader.text_bytes
+    n_shards, text_bytes = setup.rules.schedule.shards(rows.n_rows), setup.reader.text_bytes
     recipe = Recipe.draw(rows, weights, n_shards, source, text_bytes)
-    return opened_phase(school, 1, recipe, school.rules.trust_rows)
+    return opened_phase(setup, 1, recipe, setup.rules.trust_rows)
 
 
 @claim("PRIOR")

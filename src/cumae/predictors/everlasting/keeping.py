@@ -67,7 +67,7 @@ class Admission:
 
     @property
     def takes_all(self) -> bool:
-        """Whether every row is kept, whoever it comes from."""
+        """True if every row is kept, from any client."""
         return not self.one_per_user and self.cap is None
 
     def decide(self, count: int, users: Ids, clients: Ids) -> Admitted:
@@ -301,7 +301,7 @@ class Forecast:
 
     @property
     def late(self) -> int:
-        """How many of the last answers of the phase are given while the next one trains."""
+        """Number of the last answers of the phase that are given while the next one trains."""
         return self.rules.late_releases(self.n_rows)
 
     @classmethod
@@ -311,7 +311,9 @@ class Forecast:
         counts = (state.left, state.n_rows, state.n_kept, following, state.n_labelled)
         return cls(state.rules, *counts, state.admission.copy())
 
-    def has_rows_for(self, rows_from: QueryRows, asked: int, users: Ids, clients: Ids) -> bool:
+    def has_rows_for(
+        self, next_phase_rows: QueryRows, asked: int, users: Ids, clients: Ids
+    ) -> bool:
         """Go through a batch as ``predict`` does, and tell whether each phase gets its rows."""
         start = 0
         while start < asked:
@@ -320,14 +322,14 @@ class Forecast:
                     return False
                 self.n_rows, self.following = self.following, None
                 self.left = self.rules.releases(self.n_rows)
-            part = slice(start, min(asked, start + rows_from.until_next(self)))
+            part = slice(start, min(asked, start + next_phase_rows.until_next(self)))
             count, start = part.stop - part.start, part.stop
             own = (users and users[part], clients and clients[part])
             admitted = self.admission.decide(count, *own)
             self.admission.take(admitted)
             self.left -= count
             self.n_kept += int(admitted.kept.sum())
-            if self.following is None and rows_from.complete(self):
+            if self.following is None and next_phase_rows.complete(self):
                 self.following, self.n_kept = self.n_kept + self.labelled, 0
                 self.labelled = 0
                 self.admission = self.admission.of_new_phase(self.rules.cap(self.n_rows))

@@ -19,7 +19,7 @@ from cumae.predictors.ids import as_rows
 @claim("LABELLED")
 def check_new(hidden: Sequence[bytes | None], state: EverlastingState) -> None:
     """Refuse hidden ids of queries that name two of them; ids alone decide."""
-    if not state.rows_from.keeps_queries:
+    if not state.next_phase_rows.keeps_queries:
         raise InvalidParameter("query_ids have no meaning with fresh=True, which keeps no queries.")
     if len(set(hidden)) < len(hidden) or not state.query_places.keys().isdisjoint(hidden):
         raise InvalidParameter(
@@ -40,11 +40,11 @@ def places_of(names: list[Any], state: EverlastingState) -> Integers:
     if not strange and not twice:
         places = [state.query_places[state.hide(name)] for name in names]
         return np.array(places, dtype=np.int64)
-    told = [f"ids that no waiting query has: {listed(strange)}"] * bool(strange)
-    told += [f"ids that are given twice: {listed(twice)}"] * bool(twice)
+    problems = [f"ids that no waiting query has: {listed(strange)}"] * bool(strange)
+    problems += [f"ids that are given twice: {listed(twice)}"] * bool(twice)
     raise InvalidParameter(
-        f"query_ids have {'; and '.join(told)}. Nothing was changed. A query waits if it had an "
-        "id, was kept, and has not become a row of the next phase yet."
+        f"query_ids have {'; and '.join(problems)}. Nothing was changed. A query waits if it had "
+        "an id, was kept, and has not become a row of the next phase yet."
     )
 
 

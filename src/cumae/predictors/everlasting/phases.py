@@ -85,8 +85,8 @@ def query_numbers_by_keys(keys: Sequence[bytes], n_rows: int) -> Integers:
 
 @claim("EVER")
 @dataclass(frozen=True)
-class School:
-    """What the training of all phases has in common.
+class PhaseSetup:
+    """The options and the model that the training of all phases has in common.
 
     Parameters
     ----------
@@ -111,19 +111,19 @@ class School:
 
     @property
     def columns(self) -> Columns | None:
-        """What is known about the columns of encoded rows; None if nothing was declared."""
+        """The declared columns of encoded rows; None if nothing was declared."""
         return self.reader.number_columns if self.declared else None
 
     @functools.cached_property  # each answer asks
     def steady(self) -> bool:
-        """Whether votes do not drift from phase to phase, by the model and what was declared."""
+        """True if votes do not drift from phase to phase, by the model and what was declared."""
         if isinstance(self.model, Keyed):
             return isinstance(self.model.concept, STEADY)
         return isinstance(self.model, STEADY) and bool(self.reader.columns.open)
 
     @property
     def one_column(self) -> bool:
-        """Whether it is a class of one column, of thresholds or intervals."""
+        """True if it is a class of one column, of thresholds or intervals."""
         concept = self.model.concept if isinstance(self.model, Keyed) else self.model
         return isinstance(concept, Thresholds | UnionOfIntervals)
 
@@ -215,20 +215,20 @@ class OpenPhase:
         }
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
+    def from_facts(cls, facts: dict[str, Any], setup: PhaseSetup) -> Self:
         """Rebuild it with its memo; train again if there are no slots.
 
         Older files have its facts as they are, and others as one array of bytes.
         """
         if "packed" in facts:
             facts = {**from_bytes(facts["packed"].tobytes()), "memo": facts["memo"]}
-        ensemble, recipe = models_from_facts(facts, school.train)
+        ensemble, recipe = models_from_facts(facts, setup.train)
         majority = Majority.from_facts(facts["majority"])
         stored = facts["memo"]
         memo = dict(zip(from_rows(stored["keys"]), stored["noisy"], strict=True))
         memo.pop(NO_KEY, None)
         number, n_rows = facts["number"], facts["n_rows"]
-        late = school.rules.late_releases(n_rows)
+        late = setup.rules.late_releases(n_rows)
         return cls(number, n_rows, late, ensemble, majority, recipe, memo)
 
 
@@ -327,18 +327,18 @@ class NextRows:
         return joined(tables), joined(values)
 
     @claim("EVER", "FRESH")
-    def drawn(self, school: School, source: Source) -> Recipe:
+    def drawn(self, setup: PhaseSetup, source: Source) -> Recipe:
         """Return what the models are made from; labels, split and seeds are drawn here."""
-        rows, weights = self.table(school.reader)
+        rows, weights = self.table(setup.reader)
         if self.to_label is not None:
-            supplied = self.to_label.labelled(school.reader, Coins(source))
+            supplied = self.to_label.labelled(setup.reader, Coins(source))
             rows, weights = (
                 own if other is None else joined([own, other])
                 for own, other in zip(supplied, (rows, weights), strict=True)
             )
-        n_shards = school.rules.schedule.shards(self.n_rows)
-        table = row_source(school.reader.unpacked(rows))
-        found = Recipe.draw(table, weights, n_shards, source, school.reader.text_bytes)
+        n_shards = setup.rules.schedule.shards(self.n_rows)
+        table = row_source(setup.reader.unpacked(rows))
+        found = Recipe.draw(table, weights, n_shards, source, setup.reader.text_bytes)
         return replace(found, full_weight=self.full_weight)
 
     def to_facts(self, reader: QueryReader) -> dict[str, Any]:
@@ -366,17 +366,17 @@ class NextRows:
 
 @claim("EVER")
 def opened_phase(
-    school: School, number: int, recipe: Recipe, more: int = 0, prior: Prior | None = None
+    setup: PhaseSetup, number: int, recipe: Recipe, more: int = 0, prior: Prior | None = None
 ) -> OpenPhase:
     """Train a phase, and calibrate its noise for its releases and so many more.
 
     The rows are used once: nothing of them is kept where models have slots.
     """
-    ensemble, n_rows = school.train(recipe), recipe.rows.n_rows
-    majority, late = school.rules.majority(n_rows, more), school.rules.late_releases(n_rows)
+    ensemble, n_rows = setup.train(recipe), recipe.rows.n_rows
+    majority, late = setup.rules.majority(n_rows, more), setup.rules.late_releases(n_rows)
     # What grows with the noise, and so with the phase, is computed here, and remembered: what the
     # ledger tells of the cost, and the table from which noise is drawn. Nothing is drawn.
-    majority.cost.epsilon(school.rules.schedule.delta)
+    majority.cost.epsilon(setup.rules.schedule.delta)
     majority.noise.draw(0, SYSTEM)
     kept = recipe.kept_for(ensemble)
     return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
@@ -404,7 +404,7 @@ class PhaseTraining:
 
     Parameters
     ----------
-    school : School
+    setup : PhaseSetup
         What all phases have in common.
     number : int
         Of the phase.
@@ -420,7 +420,7 @@ class PhaseTraining:
 
     def __init__(
         self,
-        school: School,
+        setup: PhaseSetup,
         number: int,
         given: NextRows,
         source: Source,
@@ -429,7 +429,7 @@ class PhaseTraining:
     ) -> None:
         self.number, self.n_rows = number, given.n_rows
         self.waiting = labelled if prior is None else NO_ROWS  # for a later phase
-        self._school, self._given, self._source = school, given, source
+        self._setup, self._given, self._source = setup, given, source
         self._labelled, self._prior = labelled, prior
         self._phase: OpenPhase | None = None
         self._packed: bytes | None = None
@@ -450,12 +450,12 @@ class PhaseTraining:
     def _train(self) -> OpenPhase:
         """Train models and prior, and calibrate the noise; all that takes long is here."""
         if self._phase is None:
-            prior, school = None, self._school
+            prior, setup = None, self._setup
             if self._prior is not None:
-                prior = self._labelled.train(self._prior, school.reader, self._source)
-            recipe = self._given.drawn(school, self._source)
-            phase = opened_phase(school, self.number, recipe, prior=prior)
-            self._packed = phase.packed() if school.rules.background else None
+                prior = self._labelled.train(self._prior, setup.reader, self._source)
+            recipe = self._given.drawn(setup, self._source)
+            phase = opened_phase(setup, self.number, recipe, prior=prior)
+            self._packed = phase.packed() if setup.rules.background else None
             self._phase = phase
         return self._phase
 
@@ -483,7 +483,7 @@ class PhaseTraining:
         used = NO_ROWS if self._prior is None else self._labelled
         return {
             "number": self.number,
-            **self._given.to_facts(self._school.reader),
+            **self._given.to_facts(self._setup.reader),
             "renews": self._prior is not None,
             "labelled": used.to_facts(),
         }
@@ -492,7 +492,7 @@ class PhaseTraining:
     def from_facts(
         cls,
         facts: dict[str, Any],
-        school: School,
+        setup: PhaseSetup,
         phase: OpenPhase,
         prior: Prior | None,
         trust: float,
@@ -504,7 +504,7 @@ class PhaseTraining:
         ----------
         facts : dict
             What was stored.
-        school : School
+        setup : PhaseSetup
             What all phases have in common.
         phase : OpenPhase
             The phase that answers.
@@ -518,4 +518,4 @@ class PhaseTraining:
         given = NextRows.from_facts(facts, phase, prior, trust)
         labelled = facts["labelled"]
         labels = (LabelledRows.from_facts(labelled), prior) if facts["renews"] else ()
-        return cls(school, facts["number"], given, source, *labels)
+        return cls(setup, facts["number"], given, source, *labels)

@@ -22,8 +22,8 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.answering.calls import Asked, Call, Given, Step, StepAhead
-from cumae.predictors.answering.events import Answered, Labelled, Supplied, Told
+from cumae.predictors.answering.calls import Asked, Call, ProposedAnswers, Step, StepAhead
+from cumae.predictors.answering.events import Answered, Labelled, LabelsArrived, Supplied
 from cumae.predictors.base import (
     ESTIMATOR,
     SHARED_PARAMETERS,
@@ -43,13 +43,13 @@ from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
 from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
 from cumae.predictors.everlasting.phases import (
+    PhaseSetup,
     PhaseTraining,
-    School,
     query_numbers_by_keys,
     row_keys,
 )
 from cumae.predictors.everlasting.renewal import declared_labels
-from cumae.predictors.everlasting.robustness import Robustness, told_of
+from cumae.predictors.everlasting.robustness import Robustness, state_lines
 from cumae.predictors.everlasting.rules import EverlastingOptions
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 from cumae.predictors.ids import HiddenIds, as_rows
@@ -292,12 +292,12 @@ class EverlastingPredictor(PhasedPredictor):
         plan = decide(options, training, len(kept), self._try_out)
         rules, prior = plan.steps.rules, plan.steps.prior
         guarantee = self._start(training, plan, source)
-        school = School(rules, training.shard_model, training.reader, self.columns is not None)
+        setup = PhaseSetup(rules, training.shard_model, training.reader, self.columns is not None)
         order = kept[permutation(len(kept), source)]  # the split into parts, from counts alone
         trust_end = rules.prior_rows + rules.trust_rows
         if prior is not None:
             prior.fit(training, order[: rules.prior_rows], source)
-        phase = first_phase(training, order[trust_end:], school, source)
+        phase = first_phase(training, order[trust_end:], setup, source)
         trust, spent = None, phase.majority.start(source)
         if prior is not None:
             places = order[rules.prior_rows : trust_end]
@@ -305,7 +305,7 @@ class EverlastingPredictor(PhasedPredictor):
             trust = choose_trust(training, places, prior, phase, self.epsilon, Coins(source))
         admission = admission.of_new_phase(rules.cap(phase.n_rows))
         fitted = self._fitted(training, guarantee, source, size_trial_=plan.steps.sizes_tried)
-        self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission, hide, spent))
+        self._go_on(EverlastingState(fitted, setup, prior, trust, phase, admission, hide, spent))
         warn_if_ignored(self.estimator, prior, trust)  # last: as an error, it must not lose a fit
         return self
 
@@ -337,13 +337,13 @@ class EverlastingPredictor(PhasedPredictor):
         given += ", and it never runs out" if left == math.inf else f", {left:,} are left"
         votes = f"noise is {self.noise_per_vote_:.0%} of its {self.n_shards_:,} votes"
         first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
-        told = told_of(prior and prior.learner, self.trust_, self.robustness_, self.drift_)
-        return f"{first}\n{told}\nPromise: {self.guarantee_}"
+        lines = state_lines(prior and prior.learner, self.trust_, self.robustness_, self.drift_)
+        return f"{first}\n{lines}\nPromise: {self.guarantee_}"
 
     @property
     def remaining_(self) -> float:
         """Answers left: infinite, unless rows run short."""
-        left: float = (state := self._seen_state()).rows_from.remaining(state)
+        left: float = (state := self._seen_state()).next_phase_rows.remaining(state)
         return left
 
     @property
@@ -354,13 +354,13 @@ class EverlastingPredictor(PhasedPredictor):
 
     @property
     def trust_(self) -> float | None:
-        """How much the votes of the first phase count against the prior."""
+        """The weight of the votes of the first phase against the prior."""
         trust: float | None = self._seen_state().trust
         return trust
 
     @property
     def robustness_(self) -> Robustness:
-        """How many rows of this phase may be poisoned without moving an answer of some margin.
+        """Rows of this phase that may be poisoned without moving an answer of some margin.
 
         It follows from public counts, and bounds what anybody can do who chose these rows; see
         :class:`~cumae.predictors.everlasting.robustness.Robustness`.
@@ -433,7 +433,7 @@ class EverlastingPredictor(PhasedPredictor):
         if call.as_counts:
             raise InvalidParameter("EverlastingPredictor releases no counts; ask for labels.")
         rows, usable = self._reader_.private(call.X)
-        rules, count = self._counter_.state.school.rules, len(usable)
+        rules, count = self._counter_.state.setup.rules, len(usable)
         # By identity: an array of ids is not to be compared.
         if not rules.is_named and call.users is call.clients is call.query_ids is None:
             return Asked(rows, usable)
@@ -447,21 +447,21 @@ class EverlastingPredictor(PhasedPredictor):
     def _check(self, asked: Asked, state: EverlastingState) -> None:
         if asked.query_ids is not None:
             check_new(asked.query_ids, state)
-        state.rows_from.check_batch(state, len(asked.rows), asked.users, asked.clients)
+        state.next_phase_rows.check_batch(state, len(asked.rows), asked.users, asked.clients)
 
     def _hidden(self, ids: list[Any] | None) -> list[tuple[bytes, ...]] | None:
         return None if ids is None else list(map(self._state_.hide.known_as, ids))
 
     @claim("LATE", "FRESH")
     def _room(self, state: EverlastingState) -> int:
-        room, durable = state.rows_from.until_next(state), self._counter_.journal.durable
+        room, durable = state.next_phase_rows.until_next(state), self._counter_.journal.durable
         ahead = state.ahead if durable and state.following is not None else 0
         return room - ahead if room > ahead else room
 
     @claim("EVER", "USER", "MEMO", "LABELLED")
     def _answers(
         self, part: Asked, state: EverlastingState, reserved: Spent, coins: Coins
-    ) -> Given:
+    ) -> ProposedAnswers:
         """Return what the phase would answer, and what is kept of the queries.
 
         A stand-in has no weight, but a place like any other query.
@@ -472,15 +472,15 @@ class EverlastingPredictor(PhasedPredictor):
             labels[~usable], weights[~usable] = -1, 0
         answered, after = state.answered + count, state.spent
         kept = {}
-        if state.rows_from.keeps_queries:
+        if state.next_phase_rows.keeps_queries:
             reader, rows = self._reader_, part.rows
             if reader.as_frames:
                 rows = reader.packed(rows)
             kept = {"at": state.kept.n_rows, "rows": rows, "weights": weights}
-            if state.school.rules.is_named or part.query_ids is not None:
+            if state.setup.rules.is_named or part.query_ids is not None:
                 kept = admitted_part(kept, part, state)
         event = Answered(count, answered, after, **kept, **memo)
-        return Given(labels, event)
+        return ProposedAnswers(labels, event)
 
     @claim("EVER", "MEMO")
     def _release(
@@ -488,7 +488,7 @@ class EverlastingPredictor(PhasedPredictor):
     ) -> tuple[Integers, Integers, dict[str, Any]]:
         """Return labels and whole weights from fresh noise, both functions of it; and a memo."""
         phase, prior = state.phase, state.prior
-        keys = row_keys(table) if state.school.rules.memoize else None
+        keys = row_keys(table) if state.setup.rules.memoize else None
         numbers = spent.asked + np.arange(len(table))
         if keys is not None:
             numbers = query_numbers_by_keys(keys, block_rows(table.shape[1]))
@@ -517,11 +517,11 @@ class EverlastingPredictor(PhasedPredictor):
         In between, a home writes the next phase ahead. All of that is a matter of counts.
         """
         following = state.following
-        if following is None and state.rows_from.complete(state):
+        if following is None and state.next_phase_rows.complete(state):
             return self._to_prepare(state)
         if following is not None and self._may_be_ahead(state, following):
             return StepAhead(following.ahead, state.left)
-        if not wanted or not state.rows_from.used_up(state):
+        if not wanted or not state.next_phase_rows.used_up(state):
             return None
         if following is None:
             raise BudgetExhausted(
@@ -543,7 +543,7 @@ class EverlastingPredictor(PhasedPredictor):
 
         Supplied rows are labelled by the training. A release is gone for each of them from here on.
         """
-        taken = state.rows_from.to_label(state)
+        taken = state.next_phase_rows.to_label(state)
         after = state.rule.reserved(state.spent, taken)
         return Step(lambda: PhasePrepared(state.phase.number + 1, after, taken=taken))
 
@@ -617,15 +617,15 @@ class EverlastingPredictor(PhasedPredictor):
         """
         check_fitted(self)
 
-        def told(state: EverlastingState) -> Told:
+        def event(state: EverlastingState) -> LabelsArrived:
             count = len(query_ids) if hasattr(query_ids, "__len__") else 0
             names = check_ids(query_ids, wanted=True, count=count, name=IDS) or []
             codes = declared_labels(y, count, self.classes)
             places = places_of(names, state)
             weights = weights_of_labels(codes, state.rules.n_classes) * state.full_weight
-            return Told(places, weights)
+            return LabelsArrived(places, weights)
 
-        self._counter_.change(self, told)
+        self._counter_.change(self, event)
         return self
 
     @claim("FRESH")
@@ -647,7 +647,7 @@ class EverlastingPredictor(PhasedPredictor):
         check_fitted(self)
 
         def supplied(state: EverlastingState) -> Supplied:
-            if state.rows_from.keeps_queries:
+            if state.next_phase_rows.keeps_queries:
                 raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
             table, _ = self._reader_.private(X)
             return Supplied(state.waiting.end, self._reader_.packed(table))

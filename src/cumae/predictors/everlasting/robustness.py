@@ -1,4 +1,4 @@
-"""How many rows of a phase may be poisoned before an answer moves: a bound from public counts.
+"""A bound on the rows of a phase that may be poisoned before an answer moves, from public counts.
 
 Each row of a phase is in one shard, and a shard has one vote. So k rows change at most k votes, no
 matter what they hold and who chose them: a label with a lead of m votes keeps a lead of m - 2 k.
@@ -20,7 +20,7 @@ MARGINS = (0.25, 0.5, 1.0)  # that are printed
 
 @dataclass(frozen=True)
 class Robustness:
-    """How many rows of a phase can be poisoned without moving an answer of a given margin.
+    """Numbers of rows of a phase that can be poisoned without moving an answer of a given margin.
 
     The margin of an answer is the lead of its label in the votes of rows that are not poisoned, as
     a share of all votes: 1 if all shards agree. With a prior, what the prior says is fixed, and the
@@ -108,13 +108,13 @@ class Robustness:
         """Return one line: shares for some margins."""
         if not self.votes_count:
             return "rows that may be poisoned without moving an answer: all, as votes have no say"
-        told = ", ".join(f"{self.share(one):.2%} at margin {one:g}" for one in MARGINS)
+        shares = ", ".join(f"{self.share(one):.2%} at margin {one:g}" for one in MARGINS)
         clients = self.clients()
         more = "" if clients is None else f"; {clients:,} clients together at margin 1"
-        return f"rows that may be poisoned without moving an answer: {told}{more}"
+        return f"rows that may be poisoned without moving an answer: {shares}{more}"
 
 
-def told_of(
+def state_lines(
     prior: object | None, trust: float | None, robustness: Robustness, drift: object | None
 ) -> str:
     """Return lines about the prior, the bound on poisoning and the estimated drift.
@@ -130,12 +130,12 @@ def told_of(
     drift : object, or None
         The estimate, which says itself that it is one.
     """
-    told = "No prior."
+    first = "No prior."
     if prior is not None:
-        told = f"Prior: {type(prior).__name__}; trust in votes: {trust:g}."
-        told += "" if trust else " The prior alone answers."
+        first = f"Prior: {type(prior).__name__}; trust in votes: {trust:g}."
+        first += "" if trust else " The prior alone answers."
     lines = [str(part) for part in (robustness, drift) if part is not None]
-    return "\n".join([told, *(f"{line[0].upper()}{line[1:]}." for line in lines)])
+    return "\n".join([first, *(f"{line[0].upper()}{line[1:]}." for line in lines)])
 
 
 def check_margin(margin: float) -> float:

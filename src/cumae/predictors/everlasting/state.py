@@ -22,8 +22,8 @@ from cumae.predictors.everlasting.keeping import (
 from cumae.predictors.everlasting.phases import (
     NextRows,
     OpenPhase,
+    PhaseSetup,
     PhaseTraining,
-    School,
     ToLabel,
 )
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, trust_in
@@ -84,7 +84,7 @@ class EverlastingState(State):
     ----------
     fitted : Fitted
         What fit fixed.
-    school : School
+    setup : PhaseSetup
         The rules, the model, and how rows are read.
     prior : Prior, or None
         The published prior.
@@ -119,7 +119,7 @@ class EverlastingState(State):
     protects_queries = True
 
     fitted: Fitted
-    school: School
+    setup: PhaseSetup
     prior: Prior | None
     trust: float | None
     phase: OpenPhase
@@ -144,7 +144,7 @@ class EverlastingState(State):
 
     @property
     def n_rows(self) -> int:
-        """How many rows the phase was trained on."""
+        """Number of rows that the phase was trained on."""
         return self.phase.n_rows
 
     @property
@@ -153,17 +153,17 @@ class EverlastingState(State):
 
     @property
     def late(self) -> int:
-        """How many of the last answers of the phase are given while the next one trains."""
+        """Number of the last answers of the phase that are given while the next one trains."""
         return self.phase.late
 
     @property
     def ahead(self) -> int:
-        """How many of these are given when it has been trained, while it is written in a home."""
+        """Number of these that are given after its training, while it is written in a home."""
         return min(AHEAD, self.phase.late // 2) if self.rules.background else 0
 
     @property
     def spare(self) -> int:
-        return super().spare if self.rows_from.keeps_queries else 0
+        return super().spare if self.next_phase_rows.keeps_queries else 0
 
     @property
     def secret(self) -> bytes:
@@ -172,48 +172,48 @@ class EverlastingState(State):
     @property
     def rules(self) -> EverlastingRules:
         """All public numbers and options."""
-        return self.school.rules
+        return self.setup.rules
 
     @functools.cached_property  # each answer asks several times, and rules never change
-    def rows_from(self) -> RowsOfNextPhase:
+    def next_phase_rows(self) -> RowsOfNextPhase:
         """Where the rows of the next phase come from."""
         return SUPPLIED_ROWS if self.rules.fresh else QUERY_ROWS
 
     @property
     def n_kept(self) -> int:
-        """How many queries wait for the next phase."""
+        """Number of queries that wait for the next phase."""
         return self.kept.n_rows
 
     @property
     def renews(self) -> bool:
-        """Whether rows with labels train new priors; else they join the shards."""
+        """True if rows with labels train new priors; else they join the shards."""
         return self.prior is not None and self.prior.reads_numbers
 
     @property
     def n_labelled(self) -> int:
-        """How many rows with a label join those of the next phase."""
+        """Number of rows with a label that join those of the next phase."""
         return 0 if self.renews else self.labelled.n_rows
 
     @property
     def drift(self) -> Drift | None:
         """An estimate of how far votes alone wander, where a simulation has one."""
-        if self.prior is not None or not (self.school.steady and self.school.one_column):
+        if self.prior is not None or not (self.setup.steady and self.setup.one_column):
             return None
         return self.rules.schedule.drift(self.phase.n_rows)
 
     @property
     def trust_in_votes(self) -> float:
-        """How much the votes of this phase count against the prior."""
-        return trust_in(self.phase.number, self.trust or 0.0, steady=self.school.steady)
+        """The weight of the votes of this phase against the prior."""
+        return trust_in(self.phase.number, self.trust or 0.0, steady=self.setup.steady)
 
     @property
     def full_weight(self) -> int:
-        """What a row weighs whose label is certain, among the queries of this phase."""
+        """The weight of a row whose label is certain, among the queries of this phase."""
         return self.phase.ensemble.n_shards if self.prior is None else FULL_WEIGHT
 
     @property
     def cap(self) -> int | None:
-        """How many rows one client may supply during this phase."""
+        """Number of rows that one client may supply during this phase."""
         return self.rules.cap(self.phase.n_rows)
 
     def given(self) -> dict[str, Any]:
@@ -232,9 +232,12 @@ class EverlastingState(State):
         """
         if self.following is not None or self.phase.number >= event.phase:
             return  # it was applied before
-        labelled, told = self.for_prior, tuple(sorted(self.kept.told)) if self.renews else ()
-        if self.renews and (told or self.labelled.n_rows):
-            asked = [self.kept.at(told)] if told else []
+        labelled, places = (
+            self.for_prior,
+            tuple(sorted(self.kept.labelled_places)) if self.renews else (),
+        )
+        if self.renews and (places or self.labelled.n_rows):
+            asked = [self.kept.at(places)] if places else []
             labelled = labelled.and_also([*asked, *self.labelled.parts])
         supplied, waiting = self.waiting.split(event.taken)
         to_label = None
@@ -242,15 +245,15 @@ class EverlastingState(State):
             first = event.spent.asked - event.taken
             to_label = ToLabel(supplied, first, self.phase, self.prior, self.trust_in_votes)
         given = NextRows(
-            self.rows_from.handed_over(self, event.taken, event.weights),
+            self.next_phase_rows.handed_over(self, event.taken, event.weights),
             KeptRows() if self.renews else self.labelled,
-            told,
+            places,
             self.full_weight,
             to_label,
         )
         renewed = self.prior if enough(labelled, self.prior) else None
         own = (event.phase, given, self.fitted.source.child(), labelled, renewed)
-        following = PhaseTraining(self.school, *own)
+        following = PhaseTraining(self.setup, *own)
         vars(self).update(  # as one: rows must not be used twice
             spent=event.spent,
             waiting=waiting,
@@ -283,7 +286,7 @@ class EverlastingState(State):
     @claim("LATE")
     def in_a_home(self) -> EverlastingState:
         """Return the state with which a file or a database begins: it may be late from there on."""
-        return replace(self, school=replace(self.school, rules=self.rules.in_a_home()))
+        return replace(self, setup=replace(self.setup, rules=self.rules.in_a_home()))
 
     def to_facts(self, packed: bytes | None = None) -> dict[str, Any]:
         """Return all of it; ``packed`` is what the training made of the phase, if it is known."""
@@ -291,7 +294,7 @@ class EverlastingState(State):
         return {
             "fitted": self.fitted.to_facts(),
             "rules": self.rules.to_facts(),
-            "declared": self.school.declared,
+            "declared": self.setup.declared,
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
             "phase": {"packed": np.frombuffer(stored, dtype=np.uint8)},
@@ -312,20 +315,20 @@ class EverlastingState(State):
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> EverlastingState:
         fitted = Fitted.from_facts(facts["fitted"], estimator)
         rules = EverlastingRules.from_facts(facts["rules"])
-        school = School(rules, fitted.shard_model, fitted.reader, facts["declared"])
-        phase = OpenPhase.from_facts({**facts["phase"], "memo": facts["memo"]}, school)
+        setup = PhaseSetup(rules, fitted.shard_model, fitted.reader, facts["declared"])
+        phase = OpenPhase.from_facts({**facts["phase"], "memo": facts["memo"]}, setup)
         prior = None if facts["prior"] is None else Prior.from_facts(facts["prior"])
         following = facts["following"]
         if following is not None:
-            trust = trust_in(phase.number, facts["trust"] or 0.0, steady=school.steady)
-            own = (school, phase, prior, trust, fitted.source.child())
+            trust = trust_in(phase.number, facts["trust"] or 0.0, steady=setup.steady)
+            own = (setup, phase, prior, trust, fitted.source.child())
             following = PhaseTraining.from_facts(following, *own)
             if rules.background:
                 following.start()
         places = zip(from_rows(facts["query_ids"]), facts["places"].tolist(), strict=True)
         return cls(
             fitted,
-            school,
+            setup,
             prior,
             facts["trust"],
             phase,

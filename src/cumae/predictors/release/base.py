@@ -1,4 +1,4 @@
-"""What the releases share: a plan from public numbers, shards that vote, and counted answers."""
+"""The shared part of releases: a plan from public numbers, voting shards, counted answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cumae.mechanisms import Coins, VoteRule
 from cumae.mechanisms.sparse import unstable_answers
 from cumae.outlook import FitPlan, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
-from cumae.predictors.answering.calls import Asked, Call, Given
+from cumae.predictors.answering.calls import Asked, Call, ProposedAnswers
 from cumae.predictors.answering.events import Answered
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS, Training, check_fitted
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
@@ -307,13 +307,15 @@ class Release(StatefulPredictor):
         return state.remaining
 
     @claim("QUERY")
-    def _answers(self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins) -> Given:
+    def _answers(
+        self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins
+    ) -> ProposedAnswers:
         """Return what the votes answer; queries that were not looked at count as unclear."""
         voting, answered = state.need_voting(), state.answered + len(part.rows)
         if part.as_counts:
             counts = voting.counts(part.rows, reserved, coins)
-            return Given(counts, Answered(len(part.rows), answered, state.spent))
+            return ProposedAnswers(counts, Answered(len(part.rows), answered, state.spent))
         labels, spent, warning = voting.ask(part.rows, reserved, coins)
         if not self.abstain:
             labels = voting.guessed(labels, coins)
-        return Given(labels, Answered(len(part.rows), answered, spent), warning)
+        return ProposedAnswers(labels, Answered(len(part.rows), answered, spent), warning)

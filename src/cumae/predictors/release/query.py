@@ -21,7 +21,7 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
-from cumae.predictors.answering.calls import Asked, Given
+from cumae.predictors.answering.calls import Asked, ProposedAnswers
 from cumae.predictors.answering.events import Entered
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, TEXT_SIZE, Training
 from cumae.predictors.records import TEXT_BYTES
@@ -296,7 +296,7 @@ class QueryRelease(Release):
 
     @property
     def hypothesis_(self) -> Hypothesis:
-        """What ``"offline"`` published with its answers; it may be used freely."""
+        """The hypothesis that ``"offline"`` published with its answers; it may be used freely."""
         offline = self._settled_state().offline
         if offline is None or offline.hypothesis is None:
             raise AttributeError(
@@ -316,7 +316,9 @@ class QueryRelease(Release):
             super()._answer_made_up(state)
 
     @claim("QUERY", "SSPP")
-    def _answers(self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins) -> Given:
+    def _answers(
+        self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins
+    ) -> ProposedAnswers:
         if state.offline is None:
             return super()._answers(part, state, reserved, coins)
         drawn, count = state.offline.draw(part.rows, reserved, coins.source), len(part.rows)
@@ -324,4 +326,4 @@ class QueryRelease(Release):
             raise AssertionError("nothing was drawn")
         labels = drawn.hypothesis.predict(part.rows)
         whole = replace(state, offline=drawn, answered=state.answered + count)
-        return Given(np.asarray(labels, dtype=np.int64), Entered(whole, count))
+        return ProposedAnswers(np.asarray(labels, dtype=np.int64), Entered(whole, count))

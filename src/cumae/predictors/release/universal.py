@@ -26,7 +26,7 @@ from cumae.mechanisms import Coins, labels_of
 from cumae.mechanisms.base import ANY_NUMBER
 from cumae.outlook import FitPlan, public_facts
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
-from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.calls import Asked, Call, ProposedAnswers, Step
 from cumae.predictors.answering.events import Answered, Entered, Used, Whole
 from cumae.predictors.base import (
     ESTIMATOR,
@@ -397,7 +397,7 @@ class UniversalQueryRelease(StatefulPredictor):
 
     @property
     def hypothesis_(self) -> Hypothesis:
-        """What was published for the second stage; it may be used freely."""
+        """The hypothesis that was published for the second stage; it may be used freely."""
         drawn = self._settled_state().published
         if not isinstance(drawn, Hypothesis):
             raise AttributeError(
@@ -407,7 +407,7 @@ class UniversalQueryRelease(StatefulPredictor):
 
     @property
     def student_(self) -> Any:
-        """What was trained for the second stage; it may be used freely."""
+        """The estimator that was trained for the second stage; it may be used freely."""
         student = self._settled_state().published
         if not isinstance(student, Student):
             raise AttributeError("a student is trained after the first stage, if there is one.")
@@ -450,11 +450,13 @@ class UniversalQueryRelease(StatefulPredictor):
         return ANY_NUMBER
 
     @claim("UNV")
-    def _answers(self, part: Asked, state: UniversalState, reserved: Any, coins: Coins) -> Given:
+    def _answers(
+        self, part: Asked, state: UniversalState, reserved: Any, coins: Coins
+    ) -> ProposedAnswers:
         """Return what votes answer, or what was published."""
         count, answered = len(part.rows), state.answered + len(part.rows)
         if state.voting is None:
-            return Given(state.published_labels(part.rows), Answered(count, answered))
+            return ProposedAnswers(state.published_labels(part.rows), Answered(count, answered))
         voting, warning = state.voting, ""
         if voting.shows_counts:
             counts, spent = voting.counts(part.rows, reserved, coins), state.spent
@@ -468,7 +470,7 @@ class UniversalQueryRelease(StatefulPredictor):
         # Both are public: the queries and what was answered to them.
         rows = self._reader_.packed(part.rows)
         kept = {"at": state.kept.n_rows, "rows": rows, "weights": shares}
-        return Given(labels, Answered(count, answered, spent, **kept), warning)
+        return ProposedAnswers(labels, Answered(count, answered, spent, **kept), warning)
 
     @claim("UNV")
     def _due(self, state: UniversalState, coins: Coins, *, wanted: bool) -> Step | None:  # noqa: ARG002 - what is published comes at once

@@ -97,16 +97,16 @@ class AskingPages:
         self, request: Request, served: Served, given: Sent, values: list[Any], name: str
     ) -> Reply:
         """Return answers; the length of the page does not depend on them."""
-        told = _words(served)
-        same = padded(list(told.values()))
+        words = _words(served)
+        same = padded(list(words.values()))
         facts = {
             **self._facts(served),
             "rows": len(values),
             "request_id": name,
-            "answers": [told[one] for one in values],
+            "answers": [words[one] for one in values],
         }
         shown: dict[str, Any] = {
-            "words": [same[told[one]] for one in values[:MOST_SHOWN]],
+            "words": [same[words[one]] for one in values[:MOST_SHOWN]],
             "most_shown": MOST_SHOWN,
             "asked": _asked(fields_of(served), given) if given.get("many") != "yes" else NOTHING,
             "query_id": given.get("query_ids").strip(),
@@ -126,11 +126,11 @@ class AskingPages:
             place = given.get("label")
             if place not in {str(at) for at in range(len(facts["classes"]))}:
                 raise bad("choose one of the classes")
-            told = {
+            labelled = {
                 "query_ids": [given.get("query_ids").strip()],
                 "labels": [facts["classes"][int(place)]],
             }
-            await served.label(request.who, told, 1)
+            await served.label(request.who, labelled, 1)
             shown["done"] = True
         return self._desk.show(request, "label.html", facts, **shown)
 
@@ -146,15 +146,15 @@ def _asked(fields: list[Field], given: Sent) -> list[tuple[str, str]]:
     found = []
     for field in fields:
         text = given.get(field.name).strip()
-        told = {one.place: one.told for one in field.options}
-        found.append((field.title, told.get(text, text) or "missing"))
+        chosen = {one.place: one.text for one in field.options}
+        found.append((field.title, chosen.get(text, text) or "missing"))
     return found
 
 
 def _file(served: Served, values: list[Any]) -> Reply:
     """Return answers as CSV; empty lines at its end make it as long as any other answers would."""
-    told = {one: _harmless(word) for one, word in _words(served).items()}
-    lines = {one: _line([word]) for one, word in told.items()}
+    words = {one: _harmless(word) for one, word in _words(served).items()}
+    lines = {one: _line([word]) for one, word in words.items()}
     longest = max(len(line.encode()) for line in lines.values())
     made = _line(["row", "answer"])
     short = 0

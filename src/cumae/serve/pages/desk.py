@@ -30,7 +30,7 @@ def wants_html(request: Request) -> bool:
 
 
 class PageDesk:
-    """What all pages share.
+    """The shared part of all pages.
 
     Parameters
     ----------

@@ -154,7 +154,9 @@ def entry(column: Column) -> Facts:
     ends: list[Any] = [low, high]
     if column.since is not None and low is not None and high is not None:
         ends = [column.day(end).date().isoformat() for end in (low, high)]
-    values = [str(one) for one in column.told] if column.categories is not None else None
+    values = (
+        [str(one) for one in column.readable_categories] if column.categories is not None else None
+    )
     return {
         "name": column.name,
         "holds": column.kind,
@@ -225,8 +227,8 @@ def _evaluation(path: str | None) -> Facts | None:
     try:
         always = str(given["overall"]["commonest_class"])
         figures = [
-            {"name": name, "told": told.replace("{always}", always), **given["overall"][name]}
-            for name, told in SHOWN_FIGURES.items()
+            {"name": name, "words": words.replace("{always}", always), **given["overall"][name]}
+            for name, words in SHOWN_FIGURES.items()
             if given["overall"].get(name) is not None
         ]
         groups = [

@@ -35,12 +35,12 @@ class Option(NamedTuple):
     ----------
     place : str
         What the form sends.
-    told : str
+    text : str
         What is read.
     """
 
     place: str
-    told: str
+    text: str
 
 
 class Field(NamedTuple):
@@ -78,7 +78,7 @@ class Field(NamedTuple):
 
     @property
     def required(self) -> bool:
-        """Whether it must be filled in."""
+        """True if it must be filled in."""
         return not self.column.missing
 
 
@@ -92,8 +92,10 @@ def fields_of(served: Served) -> list[Field]:
 
 def _field(name: str, column: Column, *, is_number: bool) -> Field:
     if column.categories is not None:
-        told = tuple(Option(str(at), str(one)) for at, one in enumerate(column.told))
-        return Field(name, column, "choice", options=told, hint="choose one")
+        options = tuple(
+            Option(str(at), str(one)) for at, one in enumerate(column.readable_categories)
+        )
+        return Field(name, column, "choice", options=options, hint="choose one")
     if column.kind == "booleans":
         options = (Option("1", "yes"), Option("0", "no"))
         return Field(name, column, "choice", options=options, hint="yes or no")
@@ -133,13 +135,13 @@ class Problem(NamedTuple):
     text: str
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The whole sentence."""
         return f"Row {self.row}: {self.text}" if self.row else self.text
 
 
 class Checked(NamedTuple):
-    """What was filled in, as a question.
+    """The cells that were filled in, as a question.
 
     Parameters
     ----------
@@ -311,7 +313,9 @@ def _chosen(field: Field, text: str) -> tuple[Any, bool]:
 def _is_known(column: Column, text: str, number: float) -> bool:
     if column.categories is None:
         return not math.isnan(number)
-    return text in {str(one) for one in (*column.categories, *column.told, *column.known)}
+    return text in {
+        str(one) for one in (*column.categories, *column.readable_categories, *column.known)
+    }
 
 
 def _within(column: Column, number: float) -> tuple[Any, bool]:

@@ -95,8 +95,8 @@ class OperatingPages:
         found = await self._desk.looks.at(served, again=True)
         if found is None:
             raise bad("a published model has no ledger")
-        told = "fits" if found["verified"] else f"is in trouble: {found['trouble']}"
-        return self._done(request, f"The ledger of {served.name} {told}.")
+        state = "fits" if found["verified"] else f"is in trouble: {found['trouble']}"
+        return self._done(request, f"The ledger of {served.name} {state}.")
 
     async def backup(self, request: Request) -> Reply:
         """Write a backup of an oracle into the folder of the settings; its keys are not in it."""
@@ -118,13 +118,13 @@ class OperatingPages:
         await asyncio.to_thread(keys.revoke, name)
         return self._done(request, f"The key {name} is revoked.")
 
-    def _done(self, request: Request, told: str) -> Reply:
+    def _done(self, request: Request, sentence: str) -> Reply:
         """Lead back to the page, and say there what was done to the one who ordered it."""
         session = self._desk.session(request)
         if session is not None:
             while len(self._said) >= MOST_SAID:
                 del self._said[next(iter(self._said))]
-            self._said[session.nonce] = told
+            self._said[session.nonce] = sentence
         return moved(PAGE)
 
     def _said_to(self, request: Request) -> str:
@@ -190,8 +190,8 @@ def _times(times: list[tuple[float, int]]) -> list[Facts]:
     """Return coarse buckets of time with their names."""
     found, before = [], 0.0
     for end, requests in times:
-        told = f"{before:g} s or more" if math.isinf(end) else f"up to {end:g} s"
-        found.append({"told": told, "seconds": _finite(end), "requests": requests})
+        bound = f"{before:g} s or more" if math.isinf(end) else f"up to {end:g} s"
+        found.append({"bound": bound, "seconds": _finite(end), "requests": requests})
         before = end
     return found
 

@@ -40,8 +40,8 @@ def effect_chart(place: int, effect: dict[str, Any]) -> Chart:
         one is not None or value is None
         for one, value in zip(numbers, effect["values"], strict=True)
     )
-    told = _lines(effect, numbers, ends) if is_line else _categories(effect, ends)
-    series, wide, ticks = told
+    drawn = _lines(effect, numbers, ends) if is_line else _categories(effect, ends)
+    series, wide, ticks = drawn
     return Chart(
         f"effect-{place}",
         effect["column"] if len(effect["column"]) <= 50 else f"{effect['column'][:47]}...",
@@ -91,10 +91,10 @@ def _categories(effect: dict[str, Any], ends: Sequence[Point]) -> Told:
     series = [Series("", points, 0, line=False, band=[ends[place] for place in order])]
     letters = max(2, LETTERS // len(order))
     names = [effect["values"][place] for place in order]
-    told = [WORDS[one] if one is None or isinstance(one, bool) else str(one) for one in names]
+    words = [WORDS[one] if one is None or isinstance(one, bool) else str(one) for one in names]
     ticks = [
         (float(at), one if len(one) <= letters else f"{one[: letters - 1]}\u2026")
-        for at, one in enumerate(told)
+        for at, one in enumerate(words)
     ]
     side = max(0.5, SIDE * len(order))
     return series, (-side, len(order) - 1 + side), ticks
@@ -264,7 +264,7 @@ def phases_chart(
         (0.0, span),
         (0.0, top),
         _ago(span),
-        [(level, told) for level, told in steps(max(2.0, top)) if level == int(level)],
+        [(level, text) for level, text in steps(max(2.0, top)) if level == int(level)],
     )
 
 

@@ -43,7 +43,7 @@ class Session(NamedTuple):
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether somebody gave a key."""
+        """True if somebody gave a key."""
         return self.key != NOBODY
 
 
@@ -114,8 +114,8 @@ class Sessions:
             mac = self._mac("cookie", session)
             value, age = f"{session.key}.{session.until}.{session.nonce}.{mac}", SECONDS
         more = "; Secure" if secure else ""
-        told = f"{_name(secure=secure)}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"
-        return b"set-cookie", f"{told}{more}".encode()
+        cookie = f"{_name(secure=secure)}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"
+        return b"set-cookie", f"{cookie}{more}".encode()
 
     def token(self, session: Session) -> str:
         """Return what every form of a session carries."""
@@ -140,8 +140,8 @@ class Sessions:
             raise Refused(403, "stale_form", STALE)
 
     def _mac(self, what: str, session: Session) -> str:
-        told = f"{what}\0{session.key}\0{session.until}\0{session.nonce}".encode()
-        return hmac.new(self._secret, told, hashlib.sha256).hexdigest()
+        content = f"{what}\0{session.key}\0{session.until}\0{session.nonce}".encode()
+        return hmac.new(self._secret, content, hashlib.sha256).hexdigest()
 
 
 def is_from_here(headers: Headers) -> bool:

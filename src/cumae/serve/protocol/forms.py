@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.serve.errors import bad
 
 NUMBERS, CELLS, FRAME = "numbers", "cells", "frame"
@@ -25,6 +26,7 @@ COUNTED = (float, int, bool)  # types of JSON that are numbers
 PLAIN = {*COUNTED, type(None)}
 
 
+@claim("SERVE")
 @dataclass(frozen=True)
 class RowFormat:
     """The form in which a model takes its rows, and the names of its columns.
@@ -127,7 +129,7 @@ class RowFormat:
 
 
 class RowsAsked(NamedTuple):
-    """What a request asks.
+    """The question of a request.
 
     Parameters
     ----------
@@ -227,9 +229,9 @@ def plain_floats(flat: list[Any]) -> Floats | None:
 
 def _other_columns(titles: list[str], lacking: list[str], strange: int) -> str:
     """Return a sentence about columns; names of a request are not repeated."""
-    told = "the columns are not those of the model:"
+    text = "the columns are not those of the model:"
     if lacking:
-        told += f" {len(lacking)} of {len(titles)} are missing (such as {lacking[0]})"
+        text += f" {len(lacking)} of {len(titles)} are missing (such as {lacking[0]})"
     if strange:
-        told += f"{' and' if lacking else ''} {strange} are unknown"
-    return f"{told}; ask for the model's metadata to see them"
+        text += f"{' and' if lacking else ''} {strange} are unknown"
+    return f"{text}; ask for the model's metadata to see them"

@@ -15,7 +15,7 @@ from cumae.claims import claim
 from cumae.codec import from_bytes
 from cumae.errors import StoreFailed
 from cumae.mechanisms import Spent
-from cumae.predictors.answering.events import Answered, Event, Labelled, Supplied, Told
+from cumae.predictors.answering.events import Answered, Event, Labelled, LabelsArrived, Supplied
 from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.state import State, broken_arrays
 from cumae.store.homes.home import Blob
@@ -98,7 +98,7 @@ def _event(kind: str, record: Facts, state: Any, hide: HiddenIds) -> Event:
         rows, weights = record["rows"], record["weights"]
         return Labelled(len(weights), state.labelled.n_rows, rows, weights, users)
     places = [state.query_places[hide(name)] for name in record["requests"].tolist()]
-    return Told(np.array(places, dtype=np.int64), record["weights"])
+    return LabelsArrived(np.array(places, dtype=np.int64), record["weights"])
 
 
 def _answered(record: Facts, state: Any, hide: HiddenIds) -> Answered:

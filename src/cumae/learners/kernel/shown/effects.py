@@ -1,4 +1,4 @@
-"""What single columns and pairs of columns add to the scores of a published model.
+"""The effects of single columns and pairs of columns on the scores of a published model.
 
 The score of a row is taken apart as if columns were independent: a constant, what each column adds
 on the average over all others, what each pair adds beyond its two columns, and a rest of triples
@@ -25,7 +25,7 @@ from cumae.learners.kernel.model import KernelModel
 
 MOST_PAIRS = 20  # that are shown
 GRID = 20  # values of a column of a pair
-LEAST = 1e-12
+SMALLEST_SHARE = 1e-12
 OTHERS = "others"  # stands for all categories but the most frequent ones, in pairs
 
 Complex = NDArray[np.complex128]
@@ -33,7 +33,7 @@ Complex = NDArray[np.complex128]
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a column, or a pair of columns beyond its two columns, adds to the log odds.
+    """The effect of a column, or of a pair beyond its two columns, on the log odds.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a column can hold, each with its share of the rows and its features.
+    """The values that a column can hold, each with its share of the rows and its features.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Contents:
         if len(self.values) == len(set(member)):
             return self
         weights = np.zeros((max(member) + 1, len(member)))
-        weights[member, np.arange(len(member))] = self.shares + LEAST
+        weights[member, np.arange(len(member))] = self.shares + SMALLEST_SHARE
         totals = weights.sum(axis=1)
         weights /= totals[:, None]
         values: list[Any] = []
@@ -153,7 +153,7 @@ class Contents:
             group = np.full(len(known), GRID - 1)
             group[kept] = np.arange(len(kept))
         else:
-            middle = (np.cumsum(shares) - shares / 2) / max(float(shares.sum()), LEAST)
+            middle = (np.cumsum(shares) - shares / 2) / max(float(shares.sum()), SMALLEST_SHARE)
             group = np.minimum((middle * GRID).astype(int), GRID - 1)
             group = np.unique(group, return_inverse=True)[1]
         missing = [int(group.max()) + 1] * (len(self.values) - len(known))
@@ -317,15 +317,17 @@ def _held(features: KernelFeatures, column: Column, first: int) -> tuple[list[An
         if column.missing:  # their stand-in is no value that was there
             shares[stand_in[0, 0]] = max(shares[stand_in[0, 0]] - absent, 0.0)
     elif column.categories is not None and len(column.categories) > 2:
-        values, shares = list(column.told), marked[: len(column.categories)]
+        values, shares = list(column.readable_categories), marked[: len(column.categories)]
         codes = np.eye(len(values), width, dtype=np.uint8)
         stand_in = np.zeros((1, width), dtype=np.uint8)
     else:
-        values = list(column.told or ((False, True) if column.boolean else (0.0, 1.0)))
+        values = list(
+            column.readable_categories or ((False, True) if column.boolean else (0.0, 1.0))
+        )
         shares = np.array([max(1 - absent - marked[0], 0.0), marked[0]])
         codes = np.eye(2, width, k=-1, dtype=np.uint8)
         stand_in = np.zeros((1, width), dtype=np.uint8)
-    shares = (shares + LEAST) / (shares + LEAST).sum()
+    shares = (shares + SMALLEST_SHARE) / (shares + SMALLEST_SHARE).sum()
     if column.missing:
         stand_in[0, -1] = 1
         values, codes = [*values, None], np.vstack([codes, stand_in])

@@ -74,7 +74,7 @@ def draw(
     """
     with needing(*PLOT):
         from matplotlib import pyplot as plt  # noqa: PLC0415
-    told = titles or [" and ".join(effect.columns) for effect in effects]
+    names = titles or [" and ".join(effect.columns) for effect in effects]
     shown = f"log odds of {classes[1]}" if len(classes) == 2 else "score of a class"
     shown = shown if of is None else of
     if axes is None:
@@ -94,7 +94,7 @@ def draw(
                 f"axes has {len(places)} axes for {len(effects)} effects; give one for each."
             )
         figure = places[0].figure
-    for effect, title, place in zip(effects, told, places, strict=False):
+    for effect, title, place in zip(effects, names, places, strict=False):
         place.set_title(title)
         place.tick_params(labelsize="small")
         _one(effect, classes, place)
@@ -149,8 +149,8 @@ def _curve(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
         low, high = odds - BAND * spread, odds + BAND * spread
         axes.fill_between(shown, low[known], high[known], alpha=0.25, color=curve.get_color())
         if len(known) < len(values):
-            told = "missing" if len(found) == 1 else None
-            axes.axhline(odds[-1], linestyle=":", color=curve.get_color(), label=told)
+            label = "missing" if len(found) == 1 else None
+            axes.axhline(odds[-1], linestyle=":", color=curve.get_color(), label=label)
             axes.axhspan(low[-1], high[-1], alpha=0.1, color=curve.get_color())
     if isinstance(values[0], dt.datetime):
         from matplotlib import dates  # noqa: PLC0415 - only pictures need it

@@ -31,7 +31,7 @@ BLOCK = 64  # pivots swept at a time in the plane
 SMALLEST = 2.0**-300  # relative to the column: the kernel's products of three stay exact
 
 
-class Sheaf:
+class Labellings:
     """All labellings of some points, and what each gains on rows by its labels 1.
 
     It is a list in two parts: cuts through the lexicographic order of the points (only the first
