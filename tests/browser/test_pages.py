@@ -148,7 +148,7 @@ def test_all_pages_are_sound_in_all_looks(
     browser: Any, server: InThread, pytestconfig: pytest.Config, scheme: str, width: int
 ) -> None:
     """No console error, no request elsewhere, no violation of axe, and nothing cut off."""
-    folder = Path(str(pytestconfig.cache.mkdir("screenshots")))  # type: ignore[union-attr]
+    folder = Path(str(pytestconfig.cache.mkdir("screenshots")))
     size = {"width": width, "height": 800}
     visit = Visit(browser, server, color_scheme=scheme, viewport=size)
     for name, path in PAGES.items():

@@ -127,7 +127,7 @@ def _plant(server: Server) -> None:
         server.metrics.refusals["planted"] += int((np.asarray(found) == 0).sum())
         return found
 
-    server.answers = counted  # type: ignore[method-assign]
+    server.answers = counted  # type: ignore[assignment, method-assign]
 
 
 @pytest.mark.claim("PAGES")
