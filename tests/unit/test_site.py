@@ -20,7 +20,10 @@ from playwright.sync_api import sync_playwright
 from tools.site import pictures, reference
 
 ROOT = Path(__file__).parents[2]
-INNER = ("cumae.cli", "cumae.codec", "cumae.counting", "cumae.data", "cumae.ensembles")
+INNER = (
+    *("cumae.cli", "cumae.codec", "cumae.counting", "cumae.data", "cumae.engines"),
+    "cumae.ensembles",
+)
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 KINDS = ["Tutorials", "How-to guides", "Explanations", "Reference"]
 LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
