@@ -122,7 +122,8 @@ def test_examples_by_page_are_about_names_that_lack_one() -> None:
 
 def test_pictures_are_those_of_the_script() -> None:
     for file, text in pictures.pictures().items():
-        assert file.read_text(encoding="utf-8") == text
+        same = file.read_text(encoding="utf-8") == text
+        assert same, f"{file.name} is stale: run python -m tools.site.pictures"
 
 
 @pytest.mark.debian("chromium")
