@@ -269,8 +269,8 @@ def test_four_steps_of_the_docs_lead_from_rows_to_an_answer(browser: Any, tmp_pa
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{running.port}/")
         page.get_by_role("link", name="Ask oracle").click()
-        page.get_by_label("age").fill("80")
-        page.get_by_label("smoker").select_option("yes")
+        page.get_by_label("age", exact=True).fill("80")
+        page.get_by_label("smoker", exact=True).select_option("yes")
         page.get_by_role("button", name="Ask", exact=True).click()
         assert page.locator(".answer").inner_text().strip() in ("ill", "well")
         assert running.house.models["oracle"].model.answered_ == 1
