@@ -298,15 +298,16 @@ def main() -> None:
     if asked.run:
         serve(asked.run[0], Path(asked.run[1]))
         return
-    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    made: dict[str, Any] = {}
     if asked.soak:
-        known["soak"] = soak(asked.soak)
-        print(known["soak"])
+        made["soak"] = soak(asked.soak)
+        print(made["soak"])
     else:
-        known["targets"] = compare(asked.targets.split(","), asked.rounds, asked.seconds)
-        known["load_average"] = os.getloadavg()[0]
-        known["machine"] = f"{os.cpu_count()} cores, {platform.machine()}"
-    RESULT.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        made["targets"] = compare(asked.targets.split(","), asked.rounds, asked.seconds)
+        made["load_average"] = os.getloadavg()[0]
+        made["machine"] = f"{os.cpu_count()} cores, {platform.machine()}"
+    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    RESULT.write_text(json.dumps(known | made, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
