@@ -27,7 +27,7 @@ endif
 help:  ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-demo: $(READY)  ## Publish a private model of the bundled survey, and answer 100,000 questions
+demo: $(READY)  ## Publish a private model of the bundled survey, answer 100,000 questions, and serve both
 	@$(BIN)/cumae demo
 
 # The short loop. It never installs system packages, not even for the environment.
