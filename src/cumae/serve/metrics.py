@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from cumae.claims import claim
+
 BUCKETS = (0.01, 0.1, 1.0, 10.0)
 
 
+@claim("SERVE")
 class Metrics:
     """Counts of what was asked and refused, and of how long it took."""
 
