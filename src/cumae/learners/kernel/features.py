@@ -196,6 +196,10 @@ class KernelFeatures:
                 found[:, place] = table[:, place] == 1
         return found
 
+    def code_rows(self, table: Floats, *rest: Any) -> tuple[Any, ...]:
+        """Return encoded rows as codes, and what stands beside them as it is."""
+        return (self.codes(table), *rest)
+
     def whole(self, codes: Bytes) -> Small:
         """Return the features of coded rows as whole numbers of at most ``TOP``."""
         found = np.empty((len(codes), self.n_features), dtype=np.float32)

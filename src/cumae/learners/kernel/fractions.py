@@ -9,7 +9,8 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import Columns, pieces
+from cumae.data import Columns
+from cumae.engines import cut
 from cumae.learners.kernel.sums import COUNTED, noisy_sum
 from cumae.randomness import Source
 
@@ -88,7 +89,7 @@ class Fractions:
         source : Source
             Where coins come from.
         """
-        found = noisy_sum(self.counts, zip(pieces(table)), noise, source) / (COUNTED * rows)
+        found = noisy_sum(self.counts, cut(table), noise, source) / (COUNTED * rows)
         least, count = 0.0, len(found)
         for _ in range(count):  # the fewer columns hold fractions, the more each row tells
             least = 0.5 / math.sqrt(max(count, 1))

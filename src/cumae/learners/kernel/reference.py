@@ -17,7 +17,8 @@ from scipy.special import ndtr, ndtri
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import INDICATOR, Bounds, Columns, pieces
+from cumae.data import INDICATOR, Bounds, Columns
+from cumae.engines import cut
 from cumae.learners.kernel.features import even_numbers
 from cumae.learners.kernel.linear import likely_correlations
 from cumae.learners.kernel.sums import COUNTED, noisy_sum
@@ -315,7 +316,7 @@ class MadeUp:
             if look:
                 edges = [next_edges(m, b, bins) for m, b in zip(marginals, bounds, strict=True)]
             total = partial(self.counts, edges=edges)
-            counts = noisy_sum(total, zip(pieces(table)), counts_noise, source) / COUNTED
+            counts = noisy_sum(total, cut(table), counts_noise, source) / COUNTED
             sizes = [len(edge) - 1 for edge in edges] + [len(places) for places in self.marks]
             split = np.split(counts, np.cumsum(sizes)[:-1])
             if looks == 1:
@@ -331,7 +332,7 @@ class MadeUp:
         if products_noise is None:
             return self._draw(marginals, shares, np.eye(width), 0.0, source)
         total = partial(self.products, marginals=marginals, shares=shares)
-        upper = noisy_sum(total, zip(pieces(table)), products_noise, source)
+        upper = noisy_sum(total, cut(table), products_noise, source)
         products = np.zeros((width, width))
         products[np.triu_indices(width)] = upper / (rows * SCORE**2)
         products += np.triu(products, 1).T

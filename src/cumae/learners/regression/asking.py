@@ -32,6 +32,24 @@ def bin_counts(numbers: Floats, cuts: Floats) -> Integers:
 
 
 @dataclass(frozen=True)
+class Clipping:
+    """A step that moves numbers beyond a range to its ends.
+
+    Parameters
+    ----------
+    low, high : float
+        The range.
+    """
+
+    low: float
+    high: float
+
+    @claim("REGRESS")
+    def __call__(self, numbers: Floats) -> tuple[Floats]:
+        return (np.clip(numbers, self.low, self.high),)
+
+
+@dataclass(frozen=True)
 class NumberQuestion:
     """The question of a step to each row with a number.
 
