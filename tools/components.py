@@ -101,7 +101,7 @@ def licence_of(found: metadata.Distribution) -> str:
 def components(name: str = "cumae", extras: Iterable[str] = (EXTRA,)) -> list[Component]:
     """Return the packages that an installed package uses, itself first, then by name."""
     known: dict[str, set[str]] = {}
-    waiting = [(canonicalize_name(name), set(extras))]
+    waiting: list[tuple[str, set[str]]] = [(canonicalize_name(name), set(extras))]
     while waiting:
         one, wanted = waiting.pop()
         if one in known and wanted <= known[one]:

@@ -18,8 +18,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".venv" / "matrix"
-TOOLS = ("hypothesis", "mpmath", "mypy", "pytest", "pytest-cov", "pytest-xdist", "pyyaml")
-TOOLS = (*TOOLS, "opendp", "pandas-stubs", "scipy-stubs")
+TOOLS = (
+    *("hypothesis", "mpmath", "mypy", "opendp", "pandas-stubs", "pytest", "pytest-cov"),
+    *("pytest-xdist", "pyyaml", "scipy-stubs"),
+)
 TESTS = (
     "tests/unit/test_import.py",  # every exported name
     "tests/unit/test_codec.py",  # laws of what is stored, for every class

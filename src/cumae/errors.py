@@ -138,11 +138,10 @@ class BudgetExhausted(CumaeError, RuntimeError):
 
     Examples
     --------
-    >>> from cumae import Budget, BudgetExhausted, PrivateLogisticRegression
-    >>> account = Budget(epsilon=1.0, delta=1e-6)
-    >>> learner = PrivateLogisticRegression(epsilon=2.0, columns=[(0, 1)], budget=account)
+    >>> from cumae import Budget, BudgetExhausted
+    >>> from cumae.privacy import Pure
     >>> try:
-    ...     learner.fit([[0.5], [0.1]], [0, 1])
+    ...     Budget(epsilon=1.0, delta=1e-6).spend(Pure(2.0))
     ... except BudgetExhausted as error:
     ...     print(error.remaining, error.asked)
     1.0 2.0
