@@ -107,7 +107,7 @@ lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
 	  --output-file requirements.lock
 
 # Environments are made once, in .venv/matrix. Name one to run it alone: MATRIX_FLAGS='--only 3.13'.
-matrix: $(READY)  ## Run quick tests with each declared Python, and with the oldest dependencies
+matrix: $(READY)  ## Test with each declared Python, and with the oldest dependencies
 	$(BIN)/python tools/matrix.py $(MATRIX_FLAGS)
 
 sbom: $(READY)  ## Write the bill of materials of an installed cumae (CycloneDX) into dist
