@@ -24,10 +24,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,12 +41,13 @@ UNMEASURED = re.compile(
     r"`[^`]*`|\]\([^)]*\)"
     r"|(?:epsilon|alpha|beta|delta|until|on|Python|Apache)\s+=?\s*[\d.]+(?:,? (?:and )?[\d.]+)*"
 )
-KINDS = {
-    "": lambda value: value,
+KINDS: dict[str, Callable[[Any], float]] = {
+    "": float,
     "error of ": lambda value: 1 - value,
     "percent of ": lambda value: 100 * value,
     "error percent of ": lambda value: 100 * (1 - value),
-    "thousandth of ": lambda value: value / 1_000,
+    "mean of ": lambda several: fmean(several.values()),
+    "deviation of ": lambda several: stdev(several.values()),
 }
 
 
@@ -120,7 +122,7 @@ def misfits(block: Block, *, complete: bool) -> Iterator[str]:
             kind, slash, rest = place.partition("/")
             try:
                 value = KINDS[kind](at(results, slash + rest))
-            except (KeyError, IndexError, TypeError, ValueError):
+            except (AttributeError, KeyError, IndexError, TypeError, ValueError):
                 yield f"{file} has no {place}"
                 continue
             if not rounded(value, shown):

@@ -20,7 +20,10 @@ from playwright.sync_api import sync_playwright
 from tools.site import pictures, reference
 
 ROOT = Path(__file__).parents[2]
-INNER = ("cumae.cli", "cumae.codec", "cumae.counting", "cumae.data", "cumae.ensembles")
+INNER = (
+    *("cumae.cli", "cumae.codec", "cumae.counting", "cumae.data", "cumae.engines"),
+    "cumae.ensembles",
+)
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 KINDS = ["Tutorials", "How-to guides", "Explanations", "Reference"]
 LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -119,7 +122,8 @@ def test_examples_by_page_are_about_names_that_lack_one() -> None:
 
 def test_pictures_are_those_of_the_script() -> None:
     for file, text in pictures.pictures().items():
-        assert file.read_text(encoding="utf-8") == text
+        same = file.read_text(encoding="utf-8") == text
+        assert same, f"{file.name} is stale: run python -m tools.site.pictures"
 
 
 @pytest.mark.debian("chromium")
