@@ -90,7 +90,7 @@ bench: $(READY)  ## Run all benchmarks, and install the peers that they compare 
 
 # Warnings are errors: a page outside of the list, a link or an anchor that leads nowhere.
 site: $(READY)  ## Build the site into the folder site; it needs no network, and no server
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html."
 
 format: $(READY)  ## Format the code and apply the safe fixes
