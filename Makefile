@@ -22,7 +22,7 @@ ifeq ($(filter yes no,$(PACKAGES)),)
 endif
 
 .PHONY: help demo quick test lint types imports clients quicktests tests coverage packages slow audit \
-  bench format lock clean
+  bench site format lock clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -87,6 +87,11 @@ bench: $(READY)  ## Run all benchmarks, and install the peers that they compare 
 	$(BIN)/pip install --quiet -r benchmarks/requirements.txt
 	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
+# Warnings are errors: a page outside of the list, a link or an anchor that leads nowhere.
+site: $(READY)  ## Build the site into the folder site; it needs no network, and no server
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "Open site/index.html."
+
 format: $(READY)  ## Format the code and apply the safe fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -102,7 +107,7 @@ lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
 
 clean:  ## Remove the environment and everything that was generated
 	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist build demo
-	rm -rf .import_linter_cache
+	rm -rf .import_linter_cache site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml

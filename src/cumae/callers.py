@@ -55,7 +55,7 @@ NAMED = (str, int, slice, list)  # how columns of a ColumnTransformer may be giv
 
 @dataclass(frozen=True)
 class Found:
-    """What stands around a fit.
+    """The surroundings of a fit.
 
     Parameters
     ----------

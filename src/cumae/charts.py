@@ -45,7 +45,7 @@ class Series:
     Parameters
     ----------
     name : str
-        What the legend says.
+        What the legend says; empty for a series that is not in it.
     points : sequence of pairs of float
         The points, from left to right.
     look : {0, 1, 2, 3}
@@ -173,7 +173,7 @@ def _axes(chart: Chart) -> list[str]:
         found.append(_text(LEFT - 8, chart.y(value) + 4, text, anchor="end"))
     for value, text in chart.ticks:
         found.append(_line(chart.x(value), low, chart.x(value), low + 5, "grid"))
-        found.append(_text(chart.x(value), low + 20, text))
+        found.append(_text(chart.x(value), low + 22, text))
     return found + _marks(chart)
 
 
@@ -193,6 +193,8 @@ def _marks(chart: Chart) -> list[str]:
 def _legend(chart: Chart) -> list[str]:
     found, x = [], float(LEFT)
     for series in chart.series:
+        if not series.name:
+            continue
         if series.line and not series.bars:
             found.append(_stroke([(x, 40), (x + 22, 40)], series.look))
         if series.dots or series.bars:

@@ -1,4 +1,4 @@
-"""How long a fit takes, and how much memory: simple models, fitted once to what was measured.
+"""Time and memory of a fit: simple models, fitted once to what was measured.
 
 Each part of a fit is an ``Effort``: so many steps of one kind, and so many numbers that are held at
 once. A rate says what a step and a number of this kind take. ``benchmarks/plan_costs.py`` measures
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Rate:
-    """What one kind of work takes.
+    """Time and memory that one kind of work takes.
 
     Parameters
     ----------

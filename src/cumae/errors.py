@@ -79,6 +79,14 @@ class StoreFailed(CumaeError, RuntimeError):
     """
 
 
+class WorkerFailed(CumaeError, RuntimeError):
+    """A worker of an engine failed, and what it says may show cells."""
+
+
+class WorkersLost(CumaeError, RuntimeError):
+    """Workers of an engine died, and pieces of a table were not worked on."""
+
+
 class TooFewRows(UserWarning):
     """The noise that this budget needs drowns the answers of this many rows."""
 

@@ -1,4 +1,4 @@
-"""What all estimators of this package share: how they are cloned and how a notebook shows them.
+"""The shared part of all estimators of this package: clones, and how a notebook shows them.
 
 Searches such as ``GridSearchCV`` fit many clones of one estimator, and each fit pays. So clones
 remember which estimator they come from, and the second one that is about to pay warns.
@@ -32,7 +32,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass
 class Origin:
-    """What an estimator and all clones of it share; it knows nothing of parameters or rows."""
+    """The facts that an estimator and all clones of it share; none is about parameters or rows."""
 
     paying: int = 0  # clones that have paid
     has_warned: bool = False  # whether one of them has warned that its guarantee is void
@@ -40,7 +40,7 @@ class Origin:
 
 @dataclass
 class Clone:
-    """What is known about one clone."""
+    """The facts about one clone."""
 
     origin: Origin
     paid: bool = False

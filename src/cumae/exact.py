@@ -1,4 +1,4 @@
-"""What samplers compare random bits with: certified bounds and tables; nothing is drawn here.
+"""Certified bounds and tables that samplers compare random bits with; nothing is drawn here.
 
 Floating point decides almost every comparison; what it leaves open is decided here, in integers of
 any precision.

@@ -1,4 +1,4 @@
-"""Whether all cells of a table are finite: asked for each single query, so it is compiled."""
+"""A compiled check that all cells of a table are finite: asked for each single query."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Within:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process that the object belongs to."""
+        """True if this is the process that the object belongs to."""
         return os.getpid() == self._process
 
     def check(self) -> tuple[int, ...]:

@@ -66,7 +66,7 @@ class FileLock:
 
     @property
     def is_on_file(self) -> bool:
-        """Whether the file of this name is still the one that is locked."""
+        """True if the file of this name is still the one that is locked."""
         if self.file is None:
             return False
         try:
@@ -76,7 +76,7 @@ class FileLock:
 
     @property
     def closed(self) -> bool:
-        """Whether it was let go of here."""
+        """True if it was released here."""
         return self.file is None
 
     def close(self) -> None:

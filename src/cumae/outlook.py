@@ -1,4 +1,4 @@
-"""What an estimator would do with so many rows: an ``Outlook``, made without any row."""
+"""The forecast of a fit with so many rows: an ``Outlook``, made without any row."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FitPlan(Plan, Generic[Steps]):
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a fit with so many rows would do, promise and take; no row was read, nothing spent.
+    """The forecast of a fit, its promise and its effort; no row was read, and nothing was spent.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def described(value: object) -> str:
 
 
 class Kind(ABC):
-    """What a parameter may be."""
+    """The values that a parameter may have."""
 
     @property
     @abstractmethod

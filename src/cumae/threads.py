@@ -1,4 +1,4 @@
-"""How many threads libraries of linear algebra use: a setting of the whole process."""
+"""Number of threads that libraries of linear algebra use: a setting of the whole process."""
 
 from __future__ import annotations
 

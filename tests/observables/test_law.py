@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.observables.cases import CASES
 from tests.observables.ideal import Published
 from tests.observables.lives import LONG_LIFE, LifeInPostgres, examples, law, lived
+from tests.observables.serving import ServedLife
 from tests.observables.worlds import World
 
 if TYPE_CHECKING:
@@ -56,6 +58,22 @@ def test_rows_in_postgres_look_the_same(
     steps = [step for step in LONG_LIFE if step[0] in own]
     worlds = [world, world.other(7)]
     assert law(case, steps, worlds, tmp_path, partial(LifeInPostgres, postgres)) > 200
+
+
+SERVED = [("ask", 1), ("served", 3), ("fill", 1), ("served", 0), ("restart", 0)]
+BEHIND_THE_SERVER = (
+    *("everlasting, memo and text answers", "everlasting, labels", "everlasting, users"),
+    *("everlasting, clients", "bbl", "query, text answers", "with words"),
+)
+
+
+@pytest.mark.claim("SERVE")
+@pytest.mark.parametrize("name", BEHIND_THE_SERVER)
+def test_replies_headers_and_counts_look_the_same(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    world = World.base(case.kind, case.n_rows)
+    worlds = [world, world.other(7), world.changed([("queries", 3, 0, math.nan)])]
+    assert law(case, SERVED, worlds, tmp_path, ServedLife) > 100
 
 
 def lengths(seen: list[Sight]) -> list[Any]:

@@ -80,11 +80,18 @@ class InThread:
     ----------
     paths : list of Path
         What it serves.
+    estimators : dict from str to object, or None
+        As for ``House``.
     **more
         Other settings.
     """
 
-    def __init__(self, *paths: Path | ModelSettings, **more: Any) -> None:
+    def __init__(
+        self,
+        *paths: Path | ModelSettings,
+        estimators: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
         models = tuple(
             one if isinstance(one, ModelSettings) else ModelSettings(str(one)) for one in paths
         )
@@ -92,7 +99,7 @@ class InThread:
         quiet_log.begin()
         self.listening = bound(settings)
         self.port = self.listening.getsockname()[1]
-        self.house = House(settings.models)
+        self.house = House(settings.models, estimators=estimators)
         self.server = server_of(settings, self.house, {})
         self.thread = threading.Thread(
             target=self.server.run, kwargs={"sockets": [self.listening]}, daemon=True

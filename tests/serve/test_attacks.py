@@ -198,6 +198,29 @@ def test_a_parquet_file_that_unpacks_to_much_is_refused_before_it_does(server: I
     assert got.json == {"predictions": [1]}
 
 
+FAR = [  # the second one of each is 2020-01-01
+    pa.array([2**30, 18_262], type=pa.date32()),
+    pa.array([2**60, 1_577_836_800_000_000], type=pa.timestamp("us")),
+]
+
+
+@pytest.mark.claim("SERVE")
+def test_a_strange_cell_of_a_file_is_unusable_and_not_refused(server: InThread) -> None:
+    """A refusal counts nothing, and so would tell the cell to those who see counts."""
+    before = charged(server, "day")
+    for column in (*FAR, pa.array([None, "b"])):
+        file = io.BytesIO()
+        pq.write_table(pa.table({"day": column, "noise": [0.5, 0.5]}), file)
+        typed = {"Content_Type": "application/vnd.apache.parquet"}
+        got = server.ask("POST", "/models/day/invocations", file.getvalue(), **typed)
+        assert got.status == 200, got
+        assert got.json["predictions"][0] == -1
+    lines = b"day,noise\n" + b"x" * 200_000 + b",0.5\n2022-01-01,0.5\n"
+    got = server.ask("POST", "/models/day/invocations", lines, Content_Type="text/csv")
+    assert got.json == {"predictions": [-1, 1]}
+    assert charged(server, "day") == before + 8
+
+
 # --- types
 
 

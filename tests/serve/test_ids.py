@@ -78,6 +78,7 @@ OTHERS: dict[str, tuple[int, Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("case", OTHERS)
+@pytest.mark.claim("SERVE")
 def test_another_request_of_the_same_id_is_refused_before_it_costs(
     server: InThread, case: str
 ) -> None:

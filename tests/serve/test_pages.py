@@ -20,6 +20,8 @@ import pytest
 
 import cumae
 from cumae.serve.app import Server
+from cumae.serve.bodies import MOST_FIELDS, sent
+from cumae.serve.errors import Refused
 from cumae.serve.keys import KeyFile, new_key
 from cumae.serve.models import House
 from cumae.serve.pages.proofs import PLACES, parts, proof
@@ -211,7 +213,7 @@ def test_the_page_of_a_model_tells_the_promise_and_what_was_published(server: In
     page = Browser(server).get("/models/curved").body.decode()
     facts = server.ask("GET", "/models/curved.json").json
     assert "is more than 148 times as likely as if your row had been another one" in page
-    assert page.count('<svg class="chart"') == len(facts["effects"]) + 1 == 5
+    assert page.count('<svg class="chart"') == len(facts["effects"]) + 2 == 6
     assert facts["audit"]["attacks"][0]["could_have_proven"] > 1
     assert facts["evaluation"]["figures"][0]["value"] == 0.8
     for claim in facts["formal"]["claims"]:
@@ -340,6 +342,36 @@ def test_a_file_is_uploaded_and_answers_come_as_a_file_without_formulas(server: 
     assert all(not one["answer"].startswith(("=", "-")) for one in found)
 
 
+def test_a_reload_and_a_change_ask_nothing_twice(server: InThread) -> None:
+    """Also where no id was given; the page of an answer leads to the form as it was filled in."""
+    browser, oracle = Browser(server), server.house.models["oracle"].model
+    once = Fields(browser.get("/models/oracle/ask").body.decode()).value("once")
+    before = oracle.answered_
+    pages = [browser.post("/models/oracle/ask", {"c0": ".7", "once": once}) for _ in "ab"]
+    assert pages[0].body == pages[1].body
+    assert oracle.answered_ == before + 1
+    assert once in pages[0].body.decode()
+    form = browser.post("/models/oracle/ask", {"c0": ".7", "change": "yes"})
+    assert form.status == 200
+    found = Fields(form.body.decode())
+    assert found.value("c0") == ".7"
+    assert found.value("request_id") == ""
+    assert found.value("once") != once
+    for path in ("/models/oracle/ask?c0=.7", "/models/oracle/ask?c0=.7&token=x&once=y"):
+        assert browser.get(path).status == 200
+    assert oracle.answered_ == before + 1
+
+
+def test_a_form_in_very_many_parts_is_refused_before_they_are_read(server: InThread) -> None:
+    part = b'--B\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n'
+    kind = {"Content-Type": "multipart/form-data; boundary=B", "Accept": "text/html"}
+    for body in (part * (MOST_FIELDS + 1) + b"--B--\r\n", part, b"", b"--B--"):
+        assert ask(server.port, "POST", "/sign-in", body, kind).status in (400, 403)
+    with pytest.raises(Refused):
+        sent(part * (MOST_FIELDS + 1) + b"--B--\r\n", b"multipart/form-data; boundary=B")
+    assert sent(part + b"--B--\r\n", b'multipart/form-data; boundary="B"').texts == {"a": "x"}
+
+
 @pytest.mark.claim("PAGES")
 def test_the_length_of_a_page_or_a_file_does_not_depend_on_answers(server: InThread) -> None:
     browser = Browser(server)
@@ -415,12 +447,17 @@ def test_roles_decide_what_operators_see(locked: InThread, keys: dict[str, str])
     assert "Keys of clients" in admin.get("/admin").body.decode()
     order = {"model": "locked"}
     assert looking.post("/admin/verify", order, "/admin").header("location") == "/admin"
+    assert "The ledger of locked fits." not in admin.get("/admin").body.decode()
     assert "The ledger of locked fits." in looking.get("/admin").body.decode()
     assert looking.post("/admin/backup", order, "/admin").status == 403
     assert looking.post("/admin/revoke", order, "/admin").status == 403
     assert looking.get("/models/locked/ask").status == 403
+    copied = Browser(locked)
+    copied.cookie = admin.cookie
+    assert copied.get("/admin").status == 200
     assert admin.post("/sign-out", {}, "/admin").status == 303
     assert admin.get("/admin").status == 303
+    assert copied.get("/admin").status == 303  # a copy of a cookie ends with the session
 
 
 def test_an_administrator_backs_up_and_revokes(

@@ -120,6 +120,7 @@ def test_an_address_that_is_taken_is_told() -> None:
             bound(settings)
 
 
+@pytest.mark.claim("SERVE")
 def test_nothing_that_is_asked_can_be_seen_in_any_channel(oracle: Path, tmp_path: Path) -> None:
     """Marked values go through every route, right and wrong, and are looked for everywhere."""
     model = tmp_path / "model.json"

@@ -91,6 +91,7 @@ def test_a_tensor_for_each_column_comes_in_any_order() -> None:
         ("INT64", {}),
     ],
 )
+@pytest.mark.claim("SERVE")
 def test_cells_that_a_datatype_cannot_hold_are_unusable_and_not_refused(
     kind: str, cell: Any
 ) -> None:
@@ -335,6 +336,7 @@ def test_small_files_that_hold_many_rows_are_refused() -> None:
     assert refused.value.status == 413
 
 
+@pytest.mark.claim("SERVE")
 def test_rows_of_another_width_than_others_are_unusable_and_not_refused() -> None:
     given = json.dumps({"instances": [[1, 2], [1], 7, {"age": 1}, [1, "2"]]}).encode()
     found = v1.decode_v1(NAMED, given, read_json).X
@@ -361,6 +363,7 @@ CLASSES = [[0, 1], ["no", "yes"], ["n", 'a "quoted" Ä\n', "-1000"], [False, Tru
 
 @FEW
 @given(st.data(), st.sampled_from(CLASSES), st.booleans(), st.integers(1, 30))
+@pytest.mark.claim("SERVE")
 def test_the_length_of_a_reply_follows_from_the_number_of_rows(
     data: st.DataObject, classes: list[Any], binary: bool, count: int
 ) -> None:

@@ -19,6 +19,9 @@ import pytest
 
 import cumae
 from cumae.concepts import Thresholds
+from cumae.predictors.stateful import counter_of
+from cumae.serve.access import Limits
+from cumae.serve.errors import Refused
 from cumae.serve.keys import KeyFile, new_key
 from cumae.serve.settings import ModelSettings
 from tests.oracles import SHARED, everlasting
@@ -190,6 +193,7 @@ def test_the_index_lists_what_a_key_is_for(server: InThread, keys: dict[str, str
         assert {one["state"] for one in got.json} == {"READY"}
 
 
+@pytest.mark.claim("SERVE")
 def test_an_id_is_answered_once_in_any_form(server: InThread, keys: dict[str, str]) -> None:
     rows = [[0.2], [0.8]]
     before = answered(server)
@@ -251,6 +255,28 @@ def test_a_finite_budget_that_is_gone_is_no_reason_to_retry(
     assert (got.status, got.json["code"]) == (403, "budget_exhausted")
 
 
+def test_an_oracle_that_is_busy_holds_up_no_look_at_it(
+    server: InThread, keys: dict[str, str]
+) -> None:
+    """How many answers of a finite budget are left is a secret of a group that is under way."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        ended.wait(20)
+
+    counter = counter_of(server.house.models["few"].model)
+    busy = threading.Thread(target=lambda: counter.alone(hold))
+    busy.start()
+    begun.wait()
+    for path in ("/models", "/models/few"):
+        assert ask(server.port, "GET", path, None, bearer(keys["look"])).status == 200
+    assert infer(server, keys["ask"], [[0.1]] * 2_000).status == 200
+    assert busy.is_alive()
+    ended.set()
+    busy.join()
+
+
 def test_limits_of_keys(server: InThread, keys: dict[str, str], folder: Path) -> None:
     assert infer(server, keys["slow"], [[0.1]] * 10).status == 200
     got = infer(server, keys["slow"], [[0.1]])
@@ -263,6 +289,24 @@ def test_limits_of_keys(server: InThread, keys: dict[str, str], folder: Path) ->
     assert (got.status, got.json["code"]) == (403, "limit_reached")
     name = keys["short"].split("_")[1]
     assert json.loads((folder / "access.json.used").read_text())[name] == 3
+
+
+def test_servers_that_share_a_file_of_keys_share_its_limits(tmp_path: Path) -> None:
+    key, _ = new_key("ward", ("ask",), answers=640)
+    path = tmp_path / "access.json.used"
+    both = [Limits(path), Limits(path)]
+    for place in range(630):
+        both[place % 2].take(key, 1)
+    both[0].give_back(key, 1)
+    assert sum(one.used(key.name) for one in both) >= 629
+    for one in both:
+        one.close()
+    assert json.loads(path.read_text())[key.name] == 629
+    again = Limits(path)
+    again.take(key, 11)
+    with pytest.raises(Refused, match="has used"):
+        again.take(key, 1)
+    assert again.used(key.name) == 640
 
 
 def test_a_key_is_revoked_while_the_server_runs(
@@ -278,6 +322,7 @@ def test_a_key_is_revoked_while_the_server_runs(
     assert infer(server, text, [[0.1]], "model").status == 401
 
 
+@pytest.mark.claim("SERVE")
 def test_labels_come_later(server: InThread, keys: dict[str, str]) -> None:
     body = v2([[0.29]])
     body["inputs"].append({"name": "query_ids", "shape": [1], "datatype": "BYTES", "data": ["a17"]})
@@ -418,6 +463,7 @@ def test_metrics_and_facts_tell_public_counts(server: InThread, keys: dict[str, 
     assert facts["guarantee"]["epsilon"] == SHARED["epsilon"]
 
 
+@pytest.mark.claim("SERVE")
 def test_answers_are_as_long_as_each_other(server: InThread, keys: dict[str, str]) -> None:
     lengths = set()
     for cell in (0.01, 0.99, None):
@@ -483,7 +529,7 @@ def test_a_store_that_fails_makes_the_server_unready(tmp_path: Path) -> None:
         assert running.infer([[0.5]]).status == 503
 
 
-@pytest.mark.parametrize("part", ["_answer", "_drain"])
+@pytest.mark.parametrize("part", ["_answer", "_take"])
 def test_a_writer_that_breaks_off_lets_nobody_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -515,6 +561,7 @@ def test_an_error_inside_the_server_tells_a_number_alone(
     assert MARK not in str(got)
 
 
+@pytest.mark.claim("SERVE")
 def test_neighbours_look_the_same_from_outside(tmp_path: Path) -> None:
     """Metadata, facts, counts and headers do not depend on a training row or on what is asked."""
     seen = []

@@ -15,9 +15,10 @@ from scipy.special import expit
 
 from cumae import Budget, OneVsRest, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.data import Columns
+from cumae.engines import cut
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
-from cumae.learners.kernel import learner, sums
+from cumae.learners.kernel import sums
 from cumae.learners.kernel.features import TOP, KernelFeatures
 from cumae.learners.kernel.fractions import Fractions
 from cumae.learners.kernel.learner import measure
@@ -141,20 +142,18 @@ def test_residuals_are_bounded_and_zero_on_the_mean_if_the_odds_are_right() -> N
 # Sums
 
 
-def totals(made: KernelFeatures, codes: Any, labels: Any) -> Any:
-    released = measure(question(made), codes, labels, codes[:50], 0.0, SYSTEM)
+def totals(made: KernelFeatures, codes: Any, labels: Any, chunk: int = 900) -> Any:
+    parts = cut(codes, labels, rows=chunk)
+    released = measure(question(made), parts, codes[:50], 0.0, SYSTEM)
     return released.value.tobytes()
 
 
-def test_sums_are_the_same_to_the_bit_for_any_chunks_and_workers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_sums_are_the_same_to_the_bit_for_any_chunks_and_workers() -> None:
     made = features()
     codes = made.codes(ENCODED)
     found = {totals(made, codes, Y)}
     for chunk in (7, 100, 1_000):
-        monkeypatch.setattr(learner, "CHUNK", chunk)
-        found.add(totals(made, codes, Y))
+        found.add(totals(made, codes, Y, chunk))
     with joblib.parallel_config("loky", n_jobs=2):
         found.add(totals(made, codes, Y))
     assert len(found) == 1

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from cumae import OneVsRest, ParquetRows, PrivateKernelClassifier, PrivateLogisticRegression
-from cumae.data import containers, parquet, rows
+from cumae.data import containers, parquet
+from cumae.engines import here
+from cumae.engines import pieces as engine_pieces
 from cumae.errors import InvalidData
 
 COINS = np.random.default_rng(3)
@@ -26,7 +28,7 @@ def frame(count: int = 3_000) -> pd.DataFrame:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (containers, parquet, rows):
+    for module in (containers, parquet, here, engine_pieces):
         monkeypatch.setattr(module, "PIECE", 700)
 
 

@@ -180,16 +180,22 @@ class RangesWatched:
         self.looks: list[tuple[float, int]] = []
         self.noise: list[tuple[float, int]] = []
         looks, drawn, find = self.looks, self.noise, Ranges.find
+        by_counts = Ranges.find_by_counts
 
         def found(self: Ranges, X: Any) -> Any:
             looks.append((self.epsilon, np.shape(X)[1]))
             return find(self, X)
+
+        def found_by_counts(self: Ranges, counts: Any) -> Any:
+            looks.append((self.epsilon, len(counts)))
+            return by_counts(self, counts)
 
         def noise(scale: float, size: int, source: Any) -> Any:
             drawn.append((scale, size))
             return discrete_gaussian(scale, size, source)
 
         monkeypatch.setattr(Ranges, "find", found)
+        monkeypatch.setattr(Ranges, "find_by_counts", found_by_counts)
         monkeypatch.setattr(sums, "discrete_gaussian", noise)
 
 

@@ -145,13 +145,13 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_paid(
 @pytest.mark.claim("REGRESS", "RANGES")
 @pytest.mark.parametrize("columns", [UNIT, None])
 def test_a_range_that_is_found_is_paid_for(columns: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn, looks, find = _drawn(monkeypatch), [], Ranges.find
+    drawn, looks, find = _drawn(monkeypatch), [], Ranges.find_by_counts
 
-    def found(self: Ranges, table: Any) -> Any:
-        looks.append((self.epsilon, np.shape(table)[1]))
-        return find(self, table)
+    def found(self: Ranges, counts: Any) -> Any:
+        looks.append((self.epsilon, len(counts)))
+        return find(self, counts)
 
-    monkeypatch.setattr(Ranges, "find", found)
+    monkeypatch.setattr(Ranges, "find_by_counts", found)
     model = PrivateLinearRegression(1.0, 1e-6, columns=columns).fit(X, Y)
     ((epsilon, width),) = looks
     assert width == (1 if columns else 4)

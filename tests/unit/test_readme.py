@@ -57,7 +57,7 @@ def _links(page: Path) -> list[tuple[Path, str]]:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/guide.md", "docs/demo.md"]
+    "page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/index.md", "docs/demo.md"]
 )
 def test_links_lead_somewhere(page: str) -> None:
     for path, part in _links(ROOT / page):

@@ -1,4 +1,4 @@
-"""What counts of an event in two worlds prove about privacy: confidence bounds from below."""
+"""Confidence bounds from below on privacy, from counts of an event in two worlds."""
 
 from __future__ import annotations
 

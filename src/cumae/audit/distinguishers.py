@@ -1,4 +1,4 @@
-"""How to guess the world from what was seen: rules that are learnt on one half of the runs."""
+"""Rules that guess the world from what was seen, learnt on one half of the runs."""
 
 from __future__ import annotations
 

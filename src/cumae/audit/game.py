@@ -27,7 +27,7 @@ PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_", "n_shards_", 
 
 
 class Driver(Protocol):
-    """How the game reaches what it attacks: in this process, over HTTP, from a file.
+    """The way to what the game attacks: in this process, over HTTP, from a file.
 
     Some attacks need more: ``train(..., users=)`` and ``ask(..., users=, clients=)``, or
     ``supply(X)`` for rows without labels and ``label(X, y)`` for rows with later labels, all of
@@ -91,7 +91,7 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the adversary sees of one move: answers (None for hidden ones), and what was said.
+    """One move as the adversary sees it: answers (None for hidden ones), and what was said.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class Game:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What stopped each move, "" where nothing did."""
+        """The error that stopped each move, "" where nothing did."""
         return tuple(seen.error for seen in self.view)
 
 

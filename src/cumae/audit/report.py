@@ -54,7 +54,7 @@ class Line:
 
     @property
     def broken(self) -> bool:
-        """Whether the bound is above its claim."""
+        """True if the bound is above its claim."""
         return self.verdict == BROKEN
 
     @property

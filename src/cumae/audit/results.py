@@ -1,4 +1,4 @@
-"""What is promised, what an audit found, and what that means."""
+"""Promises, findings of an audit, and what they mean together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHOLE, RELEASES = "whole", "releases"
 
 @dataclass(frozen=True)
 class Claimed:
-    """What is promised, and what the measured bounds are held against.
+    """A promise, against which the measured bounds are held.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an attack showed. Bounds hold together with chance ``confidence``.
+    """The findings of an attack. Bounds hold together with chance ``confidence``.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ class Audit:
 
     @property
     def broken(self) -> bool:
-        """Whether a bound is above its claim, and no bug was planted."""
+        """True if a bound is above its claim, and no bug was planted."""
         return BROKEN in map(self.verdict_on, self.measures)
 
     @property
     def caught(self) -> bool:
-        """Whether a bug was planted, and a bound is above the claim."""
+        """True if a bug was planted, and a bound is above the claim."""
         return CAUGHT in map(self.verdict_on, self.measures)
 
     @property

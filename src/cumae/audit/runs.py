@@ -423,7 +423,7 @@ def _wake(attack: Attack) -> tuple[int, int]:
 
 
 class Pair(NamedTuple):
-    """What one run in each world returned, the errors of its moves, and what noise was added to."""
+    """One run in each world: returned values, errors of its moves, and what noise was added to."""
 
     numbers: list[Floats]
     errors: list[tuple[str, ...]]

@@ -4,7 +4,11 @@ Each law is a function that raises ``AssertionError`` where it is broken; its do
 one sentence. ``check_learner``, ``check_predictor`` and ``check_estimator`` run all of them.
 """
 
-from cumae.checks.batches import a_model_ignores_the_batch, a_prior_ignores_the_batch
+from cumae.checks.batches import (
+    a_model_ignores_the_batch,
+    a_prior_ignores_the_batch,
+    pieces_do_not_change_the_sum,
+)
 from cumae.checks.learners import LEARNER_LAWS, PublicNeighbours, check_learner
 from cumae.checks.observables import contents_cannot_be_seen
 from cumae.checks.predictors import PREDICTOR_LAWS, check_predictor
@@ -24,4 +28,5 @@ __all__ = [
     "check_predictor",
     "contents_cannot_be_seen",
     "events_rebuild_the_state",
+    "pieces_do_not_change_the_sum",
 ]

@@ -1,4 +1,4 @@
-"""Laws of single rows: what is said of a row has the same bits in any batch, at any place."""
+"""Laws of single rows: what a row adds, and is said of it, has the same bits in any company."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.checks.shards import demand
-from cumae.data import RowSource, row_source
+from cumae.data import Columns, RowSource, row_source
+from cumae.engines import Pieces, RowEngine
+from cumae.learners.kernel.features import KernelFeatures
+from cumae.learners.kernel.sums import Question
 from cumae.predictors.everlasting.prior import Prior
+from cumae.randomness import SeededSource
 
 LARGEST = 5_000  # rows of a batch
 # Around numbers of rows at which loops of processors and of libraries of linear algebra change.
@@ -26,7 +30,7 @@ AnswerBatch = Callable[[Any, Integers], NDArray[Any]]
 
 
 def rows_ignore_their_batch(ask: AnswerBatch, rows: Any, sizes: Sequence[int] = SIZES) -> None:
-    """What is said of a row has the same bits alone and at each place of batches of all sizes.
+    """An answer about a row has the same bits alone and at each place of batches of all sizes.
 
     Parameters
     ----------
@@ -101,3 +105,64 @@ def a_model_ignores_the_batch(model: Any, rows: Any, sizes: Sequence[int] = SIZE
 
 def _without_numbers(say: Callable[[Any], NDArray[Any]]) -> AnswerBatch:
     return lambda batch, _: say(batch)
+
+
+SUMMED = 400  # rows
+# Where pieces end: few rows and many, as many as processors take at once, and none.
+CUTS: tuple[tuple[int, ...], ...] = (
+    (SUMMED,),
+    (1, 2, 5, 12, 29, 29, 93, 350, SUMMED),
+    (*range(47, SUMMED, 47), SUMMED),
+)
+
+
+def pieces_do_not_change_the_sum(
+    engine: RowEngine,
+    cuts: Sequence[Sequence[int]] = CUTS,
+    disturb: Callable[[], None] | None = None,
+) -> None:
+    """A sum over rows has the same bits on an engine for any pieces, each added once.
+
+    The sums are those by which rows speak in the kernel learners, of three classes. They are
+    compared with the same sum row by row, without any engine.
+
+    Parameters
+    ----------
+    engine : RowEngine
+        What is checked.
+    cuts : sequence of sequence of int
+        Ways to cut 400 rows into pieces: where pieces end.
+    disturb : callable, or None
+        Called before each sum; it may kill a worker.
+
+    Examples
+    --------
+    >>> from cumae.checks import pieces_do_not_change_the_sum
+    >>> from cumae.engines import Here
+    >>> pieces_do_not_change_the_sum(Here())
+    """
+    coins = np.random.default_rng(0)
+    table, labels = coins.normal(size=(SUMMED, 5)), coins.integers(0, 3, SUMMED)
+    asked = _question(table, coins)
+    codes = asked.features.codes(table)
+    each = [asked.total(codes[[row]], labels[[row]]) for row in range(SUMMED)]
+    expected = np.sum(each, axis=0)
+    for ends in cuts:
+        starts = [0, *ends[:-1]]
+        parts = [(table[a:b], labels[a:b]) for a, b in zip(starts, ends, strict=True)]
+        sizes = tuple(len(part[1]) for part in parts)
+        pieces = Pieces(engine, engine.hold(parts), sizes).then(asked.features.code_rows)
+        for told, given in (("", pieces), (" that were kept", pieces.kept())):
+            if disturb is not None:
+                disturb()
+            found = given.sum(asked.total)
+            same = np.array_equal(found, expected)
+            demand(same, f"{len(parts)} pieces{told} on {engine.name} gave another sum than rows")
+
+
+def _question(table: Floats, coins: np.random.Generator) -> Question:
+    """Return what is asked of each row, with all kinds of features."""
+    columns = Columns([(-4.0, 4.0)] * table.shape[1], None, table.shape[1])
+    features = KernelFeatures.of(table[:200], columns, SeededSource(0), curves=3, waves=5)
+    mean: Any = coins.normal(size=(len(features), 3))
+    return Question.of(features, mean, coins.normal(size=(len(features), 7)))

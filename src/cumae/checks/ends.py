@@ -1,4 +1,4 @@
-"""How a call ends: with a result, or with what it raised; here or in a forked process."""
+"""The end of a call: its result, or what it raised; here or in a forked process."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class CountedSource(SeededSource):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What can be seen of a fit from outside."""
+    """All that can be seen of a fit from outside."""
 
     refusal: str | None
     warned: tuple[str, ...]
@@ -91,7 +91,7 @@ class Started:
 
     @property
     def half_done(self) -> bool:
-        """Whether there is something between the beginning of a fit and its end."""
+        """True if there is something between the beginning of a fit and its end."""
         return hasattr(self.learner, "select")
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -132,7 +132,7 @@ def facts_of(fitted: Any) -> tuple[Any, ...]:
 
 
 def before_fit_there_are_no_labels(learner: Any, pair: Neighbours) -> None:
-    """What was not fitted labels nothing."""
+    """An estimator that was not fitted labels nothing."""
     demand_end(NotFittedError, lambda: clone(learner).predict(pair.queries))
 
 
@@ -261,7 +261,7 @@ def a_plan_tells_what_a_fit_does(learner: Any, pair: Neighbours) -> None:
 
 
 def a_refused_plan_is_a_refused_fit(learner: Any, pair: Neighbours) -> None:
-    """What a plan refuses, a fit refuses in the same words: parameters, and an empty budget."""
+    """A fit refuses all that a plan refuses, in the same words: parameters, and an empty budget."""
     known = learner.get_params(deep=False)
     for changed in ({"epsilon": -1.0}, {"classes": (0,)}, {"budget": Budget(0.0)}):
         if not set(changed) <= set(known):  # a learner of numbers has no classes
@@ -321,7 +321,7 @@ def parts_promise_what_the_whole_does(learner: Any, pair: Neighbours) -> None:
 
 
 def exact_models_ignore_the_batch(learner: Any, pair: Neighbours) -> None:
-    """What an exact learner says of a row, once fitted, has the same bits in any batch."""
+    """An exact learner, once fitted, says the same of a row in any batch, bit by bit."""
     one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
     if getattr(one, "is_exact", False):
         a_model_ignores_the_batch(one, pair.queries)

@@ -1,4 +1,4 @@
-"""What laws about ``plan`` share: whether an outlook agrees with the fit that it was made for."""
+"""The shared part of laws about ``plan``: an outlook agrees with the fit that it forecasts."""
 
 from __future__ import annotations
 

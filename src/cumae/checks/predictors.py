@@ -220,7 +220,7 @@ def queries_do_not_meet(predictor: Any, pair: Neighbours) -> None:
 
 
 def stored_events_rebuild_it(predictor: Any, pair: Neighbours) -> None:
-    """What is stored, a state and the events since, becomes the state of the predictor."""
+    """A stored state and the events since become the state of the predictor."""
     one, queries = fitted(predictor, pair), few(pair.queries)
     batches = [queries] if _answers_one_batch(one) else in_batches(queries, [1])
 
@@ -327,7 +327,7 @@ def a_plan_tells_what_a_fit_does(predictor: Any, pair: Neighbours) -> None:
 
 
 def a_refused_plan_is_a_refused_fit(predictor: Any, pair: Neighbours) -> None:
-    """What a plan refuses, a fit refuses in the same words: parameters, and no rows at all."""
+    """A fit refuses all that a plan refuses, in the same words: parameters, and no rows at all."""
     for changed in ({"epsilon": -1.0}, {"delta": 2.0}):
         broken = own_clone(predictor).set_params(**changed)
         demand_refusal(_planned(broken, pair), partial(_fit, broken, pair, pair.X, pair.y))

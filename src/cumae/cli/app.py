@@ -14,7 +14,7 @@ from cumae.errors import CumaeError
 
 
 class ExitCode(IntEnum):
-    """What the exit code of every ``cumae`` command means."""
+    """Exit codes of every ``cumae`` command."""
 
     OK = 0
     CHECK_FAILED = 1

@@ -1,4 +1,4 @@
-"""How values are stored: one registry of stored kinds, and one way to write them.
+"""Storage of values: one registry of stored kinds, and one way to write them.
 
 ``registry`` knows which classes can be written, and under which names. ``plain`` turns values into
 JSON, as published models and accounts are stored. ``packed`` turns values with arrays into bytes,

@@ -1,4 +1,4 @@
-"""What every concept class and every hypothesis can do."""
+"""The abilities of every concept class and every hypothesis."""
 
 from __future__ import annotations
 

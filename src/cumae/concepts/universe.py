@@ -93,7 +93,7 @@ class KeyCuts(ConceptClass):
 
     @property
     def n_keys(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return math.prod(self._radices)
 
     @property
@@ -102,7 +102,7 @@ class KeyCuts(ConceptClass):
 
     @property
     def _radices(self) -> list[int]:
-        """How many values each number of a key can have: the last one of a column may be short."""
+        """Number of values of each number of a key: the last one of a column may be short."""
         found = []
         for size in self.key_bytes:
             whole, rest = divmod(size, WORD_BYTES)
@@ -111,7 +111,7 @@ class KeyCuts(ConceptClass):
 
     @property
     def _units(self) -> list[int]:
-        """What one step of each number of a key is, as keys are carried."""
+        """The size of one step of each number of a key, as keys are carried."""
         return [256**WORD_BYTES // radix for radix in self._radices]
 
     @claim("UNIVERSE")

@@ -61,7 +61,7 @@ class ScoreBins:
 
     @property
     def hides(self) -> bool:
-        """Whether rows of one bin may have different chances."""
+        """True if rows of one bin may have different chances."""
         return bool((self.low < self.high).any())
 
     def above(self, threshold: float) -> Integers:

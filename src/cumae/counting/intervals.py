@@ -2,8 +2,8 @@
 
 Each interval holds the values of a figure that a test does not reject. The test compares a sum of
 noisy counts, whose mean is 0 at the true value, with its standard deviation there
-(docs/evaluation.md has the formulas). So a figure whose denominator drowns in noise has a wide
-interval, and none that is wrong.
+(docs/explanations/intervals.md has the formulas). So a figure whose denominator drowns in noise has
+a wide interval, and none that is wrong.
 """
 
 from __future__ import annotations

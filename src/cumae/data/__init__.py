@@ -1,4 +1,4 @@
-"""How private rows, labels and queries are read: each one by itself, by declared types.
+"""Reading of private rows, labels and queries: each one by itself, by declared types.
 
 First, names and types of every table are compared with what was declared. ``table_of`` (``rows``)
 turns data frames of other libraries into rows of Arrow. ``Columns`` (``columns``) has a ``Column``
@@ -23,7 +23,7 @@ one is refused.
 
 Learners and concept classes read their rows as a whole before they pay, and refuse what they cannot
 use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``). Some
-learners leave rows of files where they are, and read them in ``pieces`` (``rows``).
+learners leave rows of files where they are, and ``cumae.engines`` reads them in pieces.
 
 What all of them share exists once: ``containers`` knows names, widths and lengths of tables,
 ``cells`` makes ordinary values of cells, and ``readings`` makes numbers of these. What one cell
@@ -34,6 +34,7 @@ from cumae.codec import register_kind
 from cumae.data.cells import answers_of, ordinary_cells
 from cumae.data.columns import FLAT, Columns, Declared
 from cumae.data.containers import (
+    PIECE,
     RowSource,
     cells_of_columns,
     concatenated,
@@ -79,7 +80,6 @@ from cumae.data.rows import (
     SomeRows,
     labelled_table,
     need_cells,
-    pieces,
     row_source,
     table_of,
 )
@@ -101,6 +101,7 @@ __all__ = [
     "EXACT",
     "FLAT",
     "INDICATOR",
+    "PIECE",
     "UNLABELLED",
     "WORD_BYTES",
     "ArrayRows",
@@ -149,7 +150,6 @@ __all__ = [
     "next_key",
     "numbers",
     "ordinary_cells",
-    "pieces",
     "plain_floats",
     "plain_id",
     "plain_value",

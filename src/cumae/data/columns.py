@@ -1,4 +1,4 @@
-"""What is declared about the columns of a table, without looking at it."""
+"""Declarations about the columns of a table, without looking at it."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class Columns:
 
     @property
     def only_ordered(self) -> bool:
-        """Whether all columns hold ordered values."""
+        """True if all columns hold ordered values."""
         return 0 < len(self.ordered) == len(self.columns)
 
     @property
@@ -287,7 +287,7 @@ class Columns:
 
     @property
     def numbers_only(self) -> bool:
-        """Whether floats stand for themselves in all columns, so that they need no encoding."""
+        """True if floats stand for themselves in all columns, so that they need no encoding."""
         return all(column.kind == "numbers" and not column.missing for column in self.columns)
 
     def _refuse(self, table: Iterable[NDArray[Any]], first: int) -> None:

@@ -27,7 +27,7 @@ PIECE = 8_192  # rows that are read at a time where all of them are wanted
 
 
 class ColumnReader(Protocol):
-    """What makes numbers of cells, by what is declared about the columns: ``Columns``, above."""
+    """A maker of numbers from cells, by what is declared about the columns: ``Columns``, above."""
 
     def __len__(self) -> int:
         """Return the number of columns after encoding."""

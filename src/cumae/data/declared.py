@@ -1,4 +1,4 @@
-"""What is declared about one column, and how its cells become numbers by that alone."""
+"""The declaration of one column, and the numbers that its cells become by that alone."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """What it holds: ordered values, categories, dates, booleans or numbers."""
+        """The kind of its cells: ordered values, categories, dates, booleans or numbers."""
         if self.order is not None:
             return "ordered"
         if self.categories is not None:
@@ -151,12 +151,12 @@ class Column:
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds numbers or dates whose range is not known."""
+        """True if it holds numbers or dates whose range is not known."""
         return self.categories is None and self.bounds is None and self.order is None
 
     @property
     def range_form(self) -> str:
-        """What to write to declare its range."""
+        """The text to write to declare its range."""
         form = "low, high" if self.since is None else "first_day, last_day"
         return f'({form}, "missing")' if self.missing else f"({form})"
 
@@ -196,7 +196,7 @@ class Column:
 
     @property
     def encoding(self) -> Encoding:
-        """How its cells are read."""
+        """The way its cells are read."""
         count = len(self.categories or ())
         marked = tuple(range(count - len(self._marked), count))
         return Encoding(

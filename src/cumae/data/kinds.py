@@ -1,4 +1,4 @@
-"""What a column can hold by its type, and whether its declaration fits.
+"""The kinds of cells that a column can hold by its type, checked against its declaration.
 
 Types of single cells play no part: only what the container says about a whole column.
 """

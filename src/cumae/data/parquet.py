@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.data.arrow import arrow_kind, from_arrow, is_whole, type_from_arrow
 from cumae.data.containers import PIECE, ColumnReader, RowSource, frame_of
-from cumae.data.rows import arrow_cells, check_names, check_places, need_cells, refuse_nested
+from cumae.data.rows import (
+    arrow_cells,
+    arrow_frame,
+    check_names,
+    check_places,
+    need_cells,
+    refuse_nested,
+)
 from cumae.errors import InvalidData, shown
 from cumae.extras import pa, pq
 
@@ -168,19 +175,25 @@ class ParquetRows(RowSource):
 
     def pieces(self) -> Iterator[pd.DataFrame]:
         """Return all rows, some thousands at a time; each row group is read once."""
-        fields = [self._field(name) for name in self.names]
         for group in range(len(self._groups)):
-            table = self._read(group, self.names)
-            for start in range(0, table.num_rows, PIECE):
-                part = table.slice(start, PIECE)
-                cells = [
-                    np.asarray(
-                        arrow_cells(part.column(field.name), field, exact=True),
-                        type_from_arrow(field),
-                    )
-                    for field in fields
-                ]
-                yield frame_of(self.names, cells)
+            yield from self.frames(group)
+
+    @property
+    def group_sizes(self) -> list[int]:
+        """The number of rows of each row group."""
+        return [size for _, _, size in self._groups]
+
+    def frames(self, group: int) -> Iterator[pd.DataFrame]:
+        """Return the rows of a row group, some thousands at a time.
+
+        Parameters
+        ----------
+        group : int
+            Its number, from 0.
+        """
+        table = self._read(group, self.names)
+        for start in range(0, table.num_rows, PIECE):
+            yield arrow_frame(table.slice(start, PIECE), self.names)
 
     def table(self) -> Any:
         """Return all rows as a table of Arrow, in the order of ``take``."""

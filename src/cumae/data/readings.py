@@ -1,4 +1,4 @@
-"""What cells stand for: each is read by itself, by what was declared about its column."""
+"""Numbers for cells: each is read by itself, by what was declared about its column."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ def category_codes(cells: NDArray[Any], known: dict[Any, int]) -> NDArray[np.int
 
 
 class Encoding(NamedTuple):
-    """How the cells of one column are read, and which numbers stand for them.
+    """The way the cells of one column are read, and the numbers that stand for them.
 
     Parameters
     ----------

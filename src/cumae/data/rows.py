@@ -6,7 +6,6 @@ by itself. If it depended on another row, that row could change what all shards 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import narwhals as nw
@@ -18,7 +17,6 @@ from cumae.arrays import Floats, Integers
 from cumae.data.arrow import arrow_kind, from_arrow, is_whole, to_arrow, type_from_arrow
 from cumae.data.cells import bare, columns_at, ordinary_cells
 from cumae.data.containers import (
-    PIECE,
     ColumnReader,
     RowSource,
     array_of,
@@ -266,6 +264,24 @@ def arrow_cells(column: Any, field: Any, *, exact: bool = False) -> NDArray[Any]
     return cells if as_they_are else ordinary_cells(cells)
 
 
+def arrow_frame(table: Any, names: list[str]) -> pd.DataFrame:
+    """Return columns of a table of Arrow as a frame, in types that follow from those of Arrow.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Some rows.
+    names : list of str
+        Names of the columns that are wanted.
+    """
+    fields = [table.schema.field(name) for name in names]
+    cells = [
+        np.asarray(arrow_cells(table.column(field.name), field, exact=True), type_from_arrow(field))
+        for field in fields
+    ]
+    return frame_of(names, cells)
+
+
 def refuse_nested(field: Any) -> None:
     """Refuse a column of Arrow whose cells are no single values, by its type alone."""
     if pa.types.is_nested(field.type):
@@ -330,29 +346,3 @@ class EncodedRows(RowSource):
     def __getitem__(self, places: Any) -> Floats:
         """Return the rows at some places, or where a mask is true, as an array."""
         return self.take(np.arange(self.n_rows)[places])
-
-    def within(self, columns: ColumnReader) -> EncodedRows:
-        """Return the same rows, by declarations that have more ranges."""
-        return EncodedRows(self._source, columns)
-
-    def pieces(self) -> Iterator[Floats]:
-        """Return all rows, some thousands at a time.
-
-        Raises
-        ------
-        InvalidData
-            If a row cannot be read; it names the row and the column.
-        """
-        first = 0
-        for piece in self._source.pieces():
-            yield self._declared.encode(piece, first)
-            first += len(piece)
-
-
-def pieces(table: NDArray[Any] | EncodedRows) -> Iterator[Floats]:
-    """Return encoded rows some thousands at a time, from an array or from files."""
-    if isinstance(table, EncodedRows):
-        yield from table.pieces()
-        return
-    for start in range(0, max(len(table), 1), PIECE):  # no rows are one piece, too
-        yield table[start : start + PIECE]

@@ -176,7 +176,7 @@ class AskedInBlocks:
 
     @property
     def fails(self) -> bool:
-        """Whether the model fails on stand-ins alone, so that it could not answer anything."""
+        """True if the model fails on stand-ins alone, so that it could not answer anything."""
         return self._asked(self._blank) is None
 
     @functools.cached_property

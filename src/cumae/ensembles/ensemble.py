@@ -67,7 +67,7 @@ class Ensemble:
 
     @property
     def has_arrays(self) -> bool:
-        """Whether all models are arrays, so that ``to_facts`` can write them."""
+        """True if all models are arrays, so that ``to_facts`` can write them."""
         return all(isinstance(voters, StackedVoters) for voters in self.voters)
 
     @claim("STORE")

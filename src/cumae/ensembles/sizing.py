@@ -1,4 +1,4 @@
-"""How many rows a shard needs: an estimator is tried on made-up tables, with shards of many sizes.
+"""Rows that a shard needs: an estimator is tried on made-up tables, with shards of many sizes.
 
 Larger shards make better models, and fewer of them, so that the noise counts for more. Where the
 balance lies depends on the estimator: some learn from ten rows, and some label all rows alike until

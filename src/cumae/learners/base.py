@@ -1,4 +1,4 @@
-"""What all private learners share."""
+"""The shared part of all private learners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from cumae.data import (
     Bounds,
     Columns,
     Declared,
-    EncodedRows,
     ParquetRows,
     check_rows,
     check_some_rows,
@@ -38,6 +37,7 @@ from cumae.data import (
     width_of,
 )
 from cumae.effort import total_effort
+from cumae.engines import AnsweredRows, Pieces, files_in_pieces, row_count
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay, warn_if_weak
 from cumae.live import forget
@@ -93,14 +93,9 @@ class LearningPlan(FitPlan[Steps]):
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none, or with numbers.
+class Rows(AnsweredRows):
+    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none, or with numbers."""
 
-    ``X`` is an array, or ``EncodedRows`` for learners that read pieces.
-    """
-
-    X: Any
-    y: NDArray[Any]
     public: NDArray[Any] | None = None
     public_y: Integers | None = None
 
@@ -121,7 +116,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is public about the rows: plans and costs are made from it alone."""
+    """The public numbers about the rows: plans and costs are made from them alone."""
 
     labelled: int
     unlabelled: int
@@ -170,13 +165,13 @@ class Learner(PrivateEstimator, ABC):
 
     @property
     def takes_unlabelled(self) -> bool:
-        """Whether it can use rows without a label, which -1 marks."""
+        """True if it can use rows without a label, which -1 marks."""
         return False
 
     @property
     @claim("PRIOR")
     def is_exact(self) -> bool:
-        """Whether, once fitted, it says the same of a row in any table, bit by bit.
+        """True if it says the same of a row in any table once it is fitted, bit by bit.
 
         It does not if it adds up floats in an order that may depend on the table's shape.
         """
@@ -578,13 +573,12 @@ class Learner(PrivateEstimator, ABC):
         self._check_readable(rows)
         return rows
 
-    def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | EncodedRows:
+    def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | Pieces:
         """Return encoded rows, or where they are read from; refuse those that cannot be read."""
         if not (self.reads_pieces and isinstance(X, ParquetRows)):
             return self._encode(columns, X)
-        rows = EncodedRows(columns.arrange(X), columns)
-        for _ in rows.pieces():
-            pass  # each piece is read, and raises what is wrong with it
+        rows = files_in_pieces(columns.arrange(X), columns)
+        rows.sum(row_count)  # each piece is read, and raises what is wrong with it
         return rows
 
     def check_contents(self, X: Any) -> None:

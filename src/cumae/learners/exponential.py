@@ -70,7 +70,7 @@ N_POINTS = Or("auto", Count(1))
 
 @dataclass(frozen=True)
 class RangeFirst:
-    """What a learner of one column does that has to find a range first.
+    """The steps of a learner of one column that has to find a range first.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class ConceptLearner(Learner):
 
     @property
     def _counts_values(self) -> bool:
-        """Whether points are values that many rows share, which may be of any kind."""
+        """True if points are values that many rows share, which may be of any kind."""
         return False
 
     @claim("KLNRS", "GENERIC", "SSPP")

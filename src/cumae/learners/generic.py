@@ -164,7 +164,7 @@ class GenericLearner(BoundedLearner):
 
     @property
     def _counts_values(self) -> bool:
-        """Whether points are values that many rows share, which may be of any kind."""
+        """True if points are values that many rows share, which may be of any kind."""
         if self.sanitizer == "auto":
             return isinstance(self._concept, Points) and self.delta > 0
         return self.sanitizer == "histogram" or isinstance(self.sanitizer, StabilityHistogram)

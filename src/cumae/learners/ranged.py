@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import Bounds, Column, Columns, EncodedRows, pieces
+from cumae.data import Bounds, Column, Columns
 from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.estimators import own_clone
@@ -20,7 +21,7 @@ from cumae.privacy import ZCDP, Cost, calibrate
 from cumae.randomness import Source
 from cumae.remembering import remembered
 from cumae.sanitizers import Quantiles, Ranges
-from cumae.sanitizers.ranges import FENCE
+from cumae.sanitizers.ranges import FENCE, scale_counts
 
 SHARE = 0.25  # of epsilon and of delta, which the ranges alone keep to
 MOST_OFF = 0.2  # by which share of the rows a quartile may usually be off
@@ -31,7 +32,7 @@ PLACEHOLDER: Bounds = (-1.0, 1.0)  # for plans, which are made before the ranges
 
 @dataclass(frozen=True)
 class RangedSteps:
-    """What a learner does that has to find ranges first.
+    """The steps of a learner that has to find ranges first.
 
     Parameters
     ----------
@@ -240,6 +241,28 @@ def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
     )
 
 
+@dataclass(frozen=True)
+class OpenCounts:
+    """How many rows are in each place of the scale, in columns and targets without a range.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        Places of the encoded columns.
+    targets : bool
+        Whether the targets have no range, either.
+    """
+
+    columns: tuple[int, ...]
+    targets: bool
+
+    @claim("RANGES")
+    @np.errstate(all="ignore")  # a worker does not know what its caller ignores
+    def __call__(self, table: NDArray[Any], answers: NDArray[Any]) -> Integers:
+        unknown = table[:, self.columns]
+        return scale_counts(np.column_stack([unknown, answers]) if self.targets else unknown)
+
+
 @claim("RANGES")
 def learn_with_ranges(
     learner: Learner,
@@ -265,24 +288,12 @@ def learn_with_ranges(
     """
     columns = learner.columns_
     ranges = Ranges(steps.epsilon, steps.columns + steps.targets, random_state=source)
-    places = columns.open if steps.columns else []
-    unknown = np.concatenate([table[:, places] for table in pieces(rows.X)])
-    if steps.targets:
-        unknown = np.column_stack([unknown, rows.y])
-    drawn = ranges.find(unknown)
+    total = OpenCounts(tuple(columns.open) if steps.columns else (), bool(steps.targets))
+    drawn = ranges.find_by_counts(rows.both.sum(total))
     found = columns.within(drawn[: steps.columns]) if steps.columns else columns
     copy = own_clone(steps.learner)
     copy.take_over(found, drawn[steps.columns :])
-    learn(copy, replace(rows, X=_filled(rows.X, found)), steps.plan, source)
+    learn(copy, rows.filled(found), steps.plan, source)
     for name, value in vars(copy).items():
         if name.endswith("_"):
             setattr(learner, name, value)
-
-
-def _filled(rows: NDArray[Any] | EncodedRows, columns: Columns) -> NDArray[Any] | EncodedRows:
-    """Return rows whose missing numbers stand in the middle of the ranges that were found."""
-    if isinstance(rows, EncodedRows):
-        return rows.within(columns)
-    table = rows.copy()
-    columns.fill(table)
-    return table

@@ -50,7 +50,7 @@ ANSWERS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class AnswerRule:
-    """How chances become answers: the likeliest class, the cheapest one, or a threshold.
+    """The way from chances to answers: the likeliest class, the cheapest one, or a threshold.
 
     It is declared, and nothing that is paid for depends on it.
 
@@ -176,7 +176,7 @@ class ScoredLearner(Learner):
 
     @property
     def answer_rule(self) -> AnswerRule:
-        """How chances become answers; it is declared, and may be set again after a fit."""
+        """The way from chances to answers; it is declared, and may be set again after a fit."""
         declared = (self.class_weight, self.costs, self.threshold, self.sensitivity)
         rule = AnswerRule.of(self.classes, *declared)
         if self.sensitivity is None or not hasattr(self, "columns_"):
@@ -267,7 +267,7 @@ class ScoredLearner(Learner):
     @property
     @abstractmethod
     def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
-        """What tells log odds: it takes a table of encoded rows, and belongs to what is published.
+        """A function for the log odds of a table of encoded rows; it is published with the model.
 
         It returns an array with the log odds of the second class for each row; with more than two
         classes, with a score of each class.

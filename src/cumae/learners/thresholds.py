@@ -179,7 +179,7 @@ def _at_least_0(counts: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ThresholdSteps:
-    """What a learner does that chooses a threshold.
+    """The steps of a learner that chooses a threshold.
 
     Parameters
     ----------

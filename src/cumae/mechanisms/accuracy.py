@@ -1,4 +1,4 @@
-"""How large noise gets at most, so that answers can be said to be right."""
+"""The largest noise that is likely, so that answers can be said to be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all mechanisms share: a cost known before anything is drawn, and its guarantee.
+"""The shared part of all mechanisms: a cost known before anything is drawn, and its guarantee.
 
 A mechanism that answers by votes is a frozen value, a ``VoteRule``: how much noise, and how many
 answers. Its counters are another frozen value, ``Spent``, which belongs to whoever counts.
@@ -49,7 +49,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def cost(self) -> Cost:
-        """What one release costs, or all of them together if the mechanism is interactive."""
+        """The cost of one release, or of all of them together if the mechanism is interactive."""
 
     def guarantee(
         self,

@@ -144,7 +144,7 @@ class Between(SparseRule):
 
     @functools.cached_property
     def delta(self) -> float:
-        """What one "between" answer costs in delta, given the thresholds."""
+        """The cost of one "between" answer in delta, given the thresholds."""
         return delta_at_gap(self.epsilon, self.upper - self.lower)
 
     @property
@@ -305,12 +305,12 @@ class BetweenThresholds(SparseVector):
 
     @property
     def max_between(self) -> int:
-        """How many "between" answers there will be."""
+        """Number of "between" answers that there will be."""
         return self.rule.max_between
 
     @property
     def delta(self) -> float:
-        """What one "between" answer costs in delta, given the thresholds."""
+        """The cost of one "between" answer in delta, given the thresholds."""
         return self.rule.delta
 
     @property

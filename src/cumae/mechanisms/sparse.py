@@ -1,4 +1,4 @@
-"""What the two sparse-vector mechanisms share: integer Laplace noise, and how much is charged.
+"""The shared part of the two sparse-vector mechanisms: integer Laplace noise, and its charges.
 
 A sparse-vector mechanism answers clear queries for free, and charges those that are unclear.
 """
@@ -108,7 +108,7 @@ class SparseVector(Interactive):
 
     @property
     def epsilon(self) -> float:
-        """What one charged answer costs in epsilon."""
+        """The cost of one charged answer in epsilon."""
         return self.sparse_rule.epsilon
 
     @property

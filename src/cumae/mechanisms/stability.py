@@ -273,12 +273,12 @@ class StabilityTest(SparseVector):
 
     @property
     def max_queries(self) -> int:
-        """How many queries there will be."""
+        """Number of queries that there will be."""
         return self.rule.max_queries
 
     @property
     def max_unstable(self) -> int:
-        """How many of them may be found unstable."""
+        """Number of them that may be found unstable."""
         return self.rule.max_unstable
 
     @property

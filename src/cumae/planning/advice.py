@@ -61,17 +61,17 @@ class Prospect:
 
     @property
     def can_run(self) -> bool:
-        """Whether it can run."""
+        """True if it can run."""
         return self.outlook.can_run
 
     @property
     def figure(self) -> Reached | None:
-        """How good it is forecast to be, if routes are compared by it."""
+        """The forecast of its quality, if routes are compared by it."""
         return self.simulated or (self.reached if self.by_goal else None)
 
     @property
     def worth(self) -> float | None:
-        """What routes are compared by: more is better; None if nothing is known."""
+        """The figure by which routes are compared, more is better; None if nothing is known."""
         if self.simulated is not None:
             return self.simulated.worth
         if self.by_goal:
@@ -80,7 +80,7 @@ class Prospect:
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
-        """What routes are sorted by: those that can run first, then the best by the goal."""
+        """The key by which routes are sorted: those that can run first, then the best by the goal."""
         worth = self.worth
         handicap = 0.0 if self.route.publishes else LEVEL
         return not self.can_run, worth is None, self.simulated is None, handicap - (worth or 0.0)
@@ -116,7 +116,7 @@ class Prospect:
 
     @property
     def constant(self) -> str:
-        """What is said if every row is likely to get the same answer; else ""."""
+        """A caution if every row is likely to get the same answer; else ""."""
         found = self.simulated or self.reached
         if found is None or not found.constant:
             return ""
@@ -187,7 +187,7 @@ class Advice:
 
     @property
     def cannot_rank(self) -> str:
-        """What is said if no route is likely to tell rows apart; else ""."""
+        """A caution if no route is likely to tell rows apart; else ""."""
         runs = [found for found in self.prospects if found.can_run]
         known = [found.simulated or found.reached for found in runs]
         if not known or known[0] is None:
@@ -207,7 +207,7 @@ class Advice:
 
     @property
     def constant(self) -> str:
-        """What is said if the best route is likely to answer every row alike; else ""."""
+        """A caution if the best route is likely to answer every row alike; else ""."""
         if self.best is None or not self.best.constant:
             return ""
         if self.situation.class_shares is None and not self.best.simulated:
@@ -218,7 +218,7 @@ class Advice:
 
     @property
     def assumed(self) -> str:
-        """What is said if shares of classes are not known; else ""."""
+        """A caution if shares of classes are not known; else ""."""
         if not self._supposes_equal:
             return ""
         return (
@@ -233,7 +233,7 @@ class Advice:
 
     @cached_property
     def _if_rare(self) -> str:
-        """What is said if no route could rank, were one of two classes rare; else ""."""
+        """A caution if no route could rank, were one of two classes rare; else ""."""
         facts = self.situation
         if len(facts.classes) != 2 or facts.concept_class is not None:
             return ""
@@ -245,7 +245,7 @@ class Advice:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What should be known before anything is paid, a sentence or two each."""
+        """Cautions before anything is paid, a sentence or two each."""
         return tuple(filter(None, (self.cannot_rank, self.constant, self.assumed)))
 
     def __getitem__(self, name: str) -> Prospect:
@@ -314,7 +314,7 @@ class Advice:
 
     @property
     def rests_on(self) -> tuple[str, ...]:
-        """What the forecasts were made from, in a sentence each."""
+        """The grounds of the forecasts, in a sentence each."""
         costs = [one.expected.rests_on for one in self.prospects if one.expected]
         figures = [one.figure.rests_on for one in self.prospects if one.figure]
         named = {"What privacy costs": costs, "How good routes are by the goal": figures}

@@ -1,4 +1,4 @@
-"""How much accuracy privacy is going to cost a route, by a model that was calibrated once.
+"""The accuracy that privacy costs a route, by a model that was calibrated once.
 
 The model has one input for each route, its strength: how far the rows stand out from the noise.
 ``forecasts.json`` says what privacy cost at each strength, on tables that
@@ -41,7 +41,7 @@ VOTES = ("gaussian", "laplace", "stability", "between", "agnostic", "student")
 
 @dataclass(frozen=True)
 class Expected:
-    """What privacy is forecast to cost, in shares of right answers: 0.02 is two points.
+    """The forecast cost of privacy, in shares of right answers: 0.02 is two points.
 
     Parameters
     ----------

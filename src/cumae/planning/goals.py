@@ -1,4 +1,4 @@
-"""What answers are for, and the figures by which routes are compared for it.
+"""The goals of answers, and the figures by which routes are compared for them.
 
 There are three goals: most answers right, rows in the right order of their chances, and the least
 cost. What is declared about classes, their shares and the cost to miss them, is public.
@@ -133,7 +133,7 @@ def check_goal(
 
 @dataclass(frozen=True)
 class Reached:
-    """How good a route is forecast to be, by the figure that belongs to the goal.
+    """The forecast quality of a route, by the figure that belongs to the goal.
 
     The figure is the share of right answers, the area under the ROC curve (AUC: the chance that of
     two rows the one of the second class has the higher score), or the cost of a row on the mean.
@@ -177,7 +177,7 @@ class Reached:
 
     @property
     def worth(self) -> float:
-        """What routes are compared by: more is better. Costs count against those of a guess.
+        """The figure by which routes are compared, more is better. A guess costs its own costs.
 
         Of routes that are equally accurate, the one that ranks better comes first: its chances are
         of use where its answers are all the same.
@@ -197,7 +197,7 @@ class Reached:
 
     @property
     def guessing(self) -> str:
-        """What one answer to all rows gets, in words."""
+        """The figure of one answer to all rows, in words."""
         if self.goal == "ranking":
             return "guessing has 0.5"
         gets = f"gets {self.formatted(self.guess)} %"

@@ -1,4 +1,4 @@
-"""How well a number can be predicted: tried on made-up rows, before anything is spent."""
+"""The accuracy of predicted numbers: tried on made-up rows, before anything is spent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class NumberForecast:
-    """What a learner of a number would do, and what it reached on a made-up table.
+    """The forecast for a learner of a number, and its figures on a made-up table.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether a route can run, by the plan of its estimator, and what it would take if it cannot."""
+"""The outlook of a route by the plan of its estimator, and what it lacks if it cannot run."""
 
 from __future__ import annotations
 

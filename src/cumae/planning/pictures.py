@@ -1,4 +1,4 @@
-"""What privacy costs each route against rows or epsilon, as a table of text and as a picture."""
+"""The cost of privacy for each route against rows or epsilon, as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {"rows": "private rows", "epsilon": "epsilon"}
 
 @dataclass(frozen=True)
 class Curves:
-    """What privacy is forecast to cost each route, in points of accuracy.
+    """The forecast cost of privacy for each route, in points of accuracy.
 
     Parameters
     ----------

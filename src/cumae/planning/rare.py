@@ -1,4 +1,4 @@
-"""How well routes do by each goal, on made-up tables with classes of such shares.
+"""The quality of routes by each goal, on made-up tables with classes of such shares.
 
 ``rare.json`` holds what ``benchmarks/rare.py`` measured: for each route and goal, the area under
 the ROC curve and the part of a guess's cost that is saved, over the strength of the rarer class.

@@ -33,7 +33,7 @@ CURVES = 6  # of each column in a regression: enough for most, as its docstring 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is public about a task: all that routes, plans and forecasts are made from.
+    """The public facts about a task: all that routes, plans and forecasts are made from.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Situation:
 
     @property
     def compared(self) -> str:
-        """What routes are compared by: the goal, or costs if answers are to follow them."""
+        """The figure that compares routes: the goal, or costs if answers are to follow them."""
         unequal = len(set(self.misses)) > 1
         return "cost" if self.goal == "accuracy" and unequal else self.goal
 
@@ -113,7 +113,7 @@ class Situation:
 
     @property
     def is_rare(self) -> bool:
-        """Whether a class is declared to be so rare that other tables say little about it."""
+        """True if a class is declared to be so rare that other tables say little about it."""
         return self.class_shares is not None and min(self.shares) < RARE
 
     @property
@@ -145,7 +145,7 @@ class Situation:
 
     @property
     def answers(self) -> dict[str, Any]:
-        """How chances become answers, and what for, as parameters of learners that have them."""
+        """The way from chances to answers and their goal, as parameters of learners that have them."""
         found = {"goal": self.compared, "costs": self.costs, "threshold": self.threshold}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -194,7 +194,7 @@ class Route:
 
     @property
     def publishes(self) -> bool:
-        """Whether a model comes out that answers any number of questions for free, at once."""
+        """True if a model comes out that answers any number of questions for free, at once."""
         return self.way == "publish"
 
 

@@ -222,7 +222,7 @@ class _Search:
 
     @property
     def weights(self) -> Floats:
-        """How much each column counts."""
+        """The weight of each column."""
         return np.asarray(np.exp(self.found[: self.n_columns]))
 
     @property

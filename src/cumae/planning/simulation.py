@@ -232,7 +232,7 @@ def _rests_on(situation: Situation, scaled: Situation, sample: Sample, count: in
 
 @dataclass(frozen=True)
 class Tried:
-    """How good a model is on made-up tables.
+    """The quality of a model on made-up tables.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What many columns add to the cost of privacy, where rows are few.
+"""The part of the cost of privacy that many columns add, where rows are few.
 
 The tables behind ``forecasts.json`` have hundreds of rows for each column. With tens of them, noise
 on every column drowns the few that matter, and routes that choose columns lose less.
@@ -26,7 +26,7 @@ MOST_BEHIND = 0.05  # as in the forecasts, where more than five points count as 
 
 @dataclass(frozen=True)
 class Wider:
-    """What a route loses because columns are many, in shares of right answers.
+    """The loss of a route because columns are many, in shares of right answers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all private predictors share: they answer queries and publish no model."""
+"""The shared part of all private predictors: they answer queries and publish no model."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Training:
 
     @property
     def trainer(self) -> Trainer:
-        """What trains one shard."""
+        """The function that trains one shard."""
         return Trainer(self.shard_model, self.n_classes, self.columns)
 
     @property
@@ -130,12 +130,12 @@ class Training:
 
     @property
     def width(self) -> int:
-        """How many columns of numbers the rows have, once encoded."""
+        """Number of columns of numbers that the rows have, once encoded."""
         return self.rows.n_features if self.columns is None else len(self.columns)
 
     @property
     def one_column(self) -> bool:
-        """Whether the model is a concept class of one column, of numbers or of ordered values."""
+        """True if the model is a concept class of one column, of numbers or of ordered values."""
         one = self.width == 1 or isinstance(self.model, Keyed)
         return one and isinstance(self.model, ConceptClass)
 

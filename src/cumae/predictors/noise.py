@@ -1,4 +1,4 @@
-"""How much noise is good, how much is too much: the same numbers for all predictors.
+"""Good noise and too much noise: the same numbers for all predictors.
 
 Noise is measured per vote: its standard deviation as a share of the number of votes.
 """

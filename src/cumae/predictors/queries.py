@@ -1,4 +1,4 @@
-"""How queries are read, public ones and protected ones, by what was fixed at fit."""
+"""Reading of queries, public ones and protected ones, by what was fixed at fit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MADE_UP = 16  # rows of a made-up batch: more than those for which there are loo
 @claim("BBL", "QUERY", "EVER")
 @dataclass(frozen=True)
 class QueryReader:
-    """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
+    """The reader of queries: fixed when rows are given to ``fit``, and never inferred from a batch.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class QueryReader:
 
     @property
     def number_columns(self) -> Columns:
-        """What is known about declared columns once they are numbers."""
+        """The facts about declared columns once they are numbers."""
         return Columns(self.columns.bounds, None, len(self.columns))
 
     @functools.cached_property

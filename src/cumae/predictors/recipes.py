@@ -1,4 +1,4 @@
-"""What the models of an ensemble are made from, and how ensembles are stored."""
+"""The recipes of an ensemble's models, and the storage of ensembles."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ASSUMED_ERROR = 1e-9  # a small delta, to see by what resampling multiplies it
 
 @dataclass(frozen=True)
 class Relabelling:
-    """What happens to the rows before they are split into shards: public numbers.
+    """The change of the rows before they are split into shards: public numbers.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
 
 @dataclass(frozen=True)
 class SampleGoal:
-    """How private and how good a relabelled sample has to be, in public numbers."""
+    """The privacy and the quality that a relabelled sample needs, in public numbers."""
 
     n_rows: int
     most: int  # rows that a draw can take in reasonable time

@@ -1,4 +1,4 @@
-"""What a predictor must remember, as one value, and how it is stored.
+"""The memory of a predictor, as one value, and its storage.
 
 A ``State`` is stored as facts, which ``cumae.codec`` writes as bytes. Nothing is pickled. They hold
 private rows and models that no privacy protects, so they have to be kept as safe as the private

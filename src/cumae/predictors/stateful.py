@@ -36,7 +36,7 @@ from cumae.savers import saver
 
 @dataclass(frozen=True, repr=False)  # a message must not show what it holds
 class Fitted:
-    """What ``fit`` fixed for ever.
+    """The values that ``fit`` fixed for ever.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Fitted:
     @functools.cached_property  # each answer asks
     @claim("STORE", "EVER", "QUERY", "BBL")
     def may_abstain(self) -> bool:
-        """Whether a query may get -1 in the place of a class, by what was fixed at fit."""
+        """True if a query may get -1 instead of a class, by what was fixed at fit."""
         return (
             bool(self.parameters.get("abstain", True)) and self.shown.get("mechanism_") != "offline"
         )

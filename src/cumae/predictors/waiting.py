@@ -138,7 +138,7 @@ class FreshRows:
 
     @property
     def end(self) -> int:
-        """How many were supplied, with those that are used by now."""
+        """Number of rows that were supplied, with those that are used by now."""
         return self._parts[-1][0] if self._parts else self.first
 
     def __len__(self) -> int:

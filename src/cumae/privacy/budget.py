@@ -104,7 +104,7 @@ the rows are used.
 
     @property
     def accounting(self) -> str:
-        """How uses are added up; fixed when the account is opened."""
+        """The way uses are added up; fixed when the account is opened."""
         return self._accounting
 
     def spend(self, cost: Cost, *, delta: float = 0.0, what: str = "a use") -> None:
@@ -383,7 +383,7 @@ the rows are used.
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """What was paid for what, in order, as plain values: a table for ``pandas.DataFrame``."""
+        """The payments in order, as plain values: a table for ``pandas.DataFrame``."""
         names = ("epsilon", "delta") if self.accounting == "sum" else ("rho", "delta")
         return [
             {"what": entry.what} | {name: getattr(entry, name) for name in names}

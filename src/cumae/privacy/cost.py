@@ -1,4 +1,4 @@
-"""What mechanisms cost: frozen values that know delta as a function of epsilon.
+"""Costs of mechanisms: frozen values that know delta as a function of epsilon.
 
 Every figure is an upper bound that holds for neighbours which differ by replacing one row.
 A cost is built from leaves (``Pure``, ``BoundedRange``, ``Approximate``, ``ZCDP``, ``Gaussian``,
@@ -101,7 +101,7 @@ class Cost(ABC):
 
     @property
     def infinite(self) -> bool:
-        """Whether nothing at all is promised."""
+        """True if nothing at all is promised."""
         return False
 
     @cached_property
@@ -359,7 +359,7 @@ class Composed(Cost):
 
     @cached_property
     def _pure_and_rest(self) -> tuple[float, Cost]:
-        """What the pure parts cost together, and the cost of the others."""
+        """The cost of the pure parts together, and the cost of the others."""
         certain = [item for item in self.parts if item[0].pure < math.inf]
         others = [item for item in self.parts if item[0].pure == math.inf]
         return sum_up((part.pure, count) for part, count in certain), compose(others)

@@ -1,4 +1,4 @@
-"""What sanitizers share: the interface, exact shares of epsilon, and small explicit domains."""
+"""The shared part of sanitizers: interface, exact shares of epsilon, small explicit domains."""
 
 from __future__ import annotations
 

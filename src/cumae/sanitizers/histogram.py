@@ -79,7 +79,7 @@ class StabilityHistogram(Sanitizer):
 
     @property
     def rate(self) -> Fraction | float:
-        """How fast the weights of the noise fall: half of epsilon, for two bins that change."""
+        """The decay of the weights of the noise: half of epsilon, for two bins that change."""
         return over(self.epsilon, CHANGED_BINS)
 
     @property

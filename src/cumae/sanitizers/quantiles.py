@@ -272,6 +272,29 @@ class Quantiles(Sanitizer):
             points[:, number] = column.values(drawn)
         return points
 
+    @claim("QUANT")
+    def from_counts(self, counts: Sequence[Integers]) -> Floats:
+        """Return what ``sanitize`` does, given how many rows of each column are in each place.
+
+        Parameters
+        ----------
+        counts : sequence of array of int
+            One array for each column; each adds up to the number of rows.
+        """
+        rows = int(counts[0].sum())
+        check_data_rows(rows, LARGEST_ROWS)
+        columns = self._columns_of(rows, len(counts))
+        shares = self._split(len(counts))
+        points = np.empty((self.n_points, len(counts)))
+        order = permutation(rows, self.source)
+        for number, (column, count) in enumerate(zip(columns, counts, strict=True)):
+            places = np.repeat(np.arange(column.size), count)
+            # In each place, the rows have the first numbers of one random order.
+            own = order[np.arange(rows) - np.repeat(np.cumsum(count) - count, count)]
+            drawn = draw_places(places, column.size, shares, self.n_points, own, self.source)
+            points[:, number] = column.values(drawn)
+        return points
+
     def _columns_of(self, n_rows: int, n_columns: int) -> list[OrderedValues]:
         within = self._columns
         each = within if isinstance(within, list) else [within] * n_columns

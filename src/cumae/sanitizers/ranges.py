@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import log1p  # number by number, which numpy's logarithm does not promise
 
-from cumae.arrays import Floats
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Bounds, check_table
 from cumae.privacy import Cost
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source
 from cumae.sanitizers.base import Sanitizer
+from cumae.sanitizers.ordered import EvenSteps
 from cumae.sanitizers.quantiles import Quantiles
 
 SMALLEST, LARGEST = 2.0**-32, 2.0**64  # sizes of numbers that are told apart
@@ -91,6 +93,18 @@ class Ranges(Sanitizer):
         drawn = self._quartiles.sanitize(on_scale(check_table(X)))
         return [_range(float(first), float(last)) for first, _, last in drawn.T]
 
+    @claim("RANGES")
+    def find_by_counts(self, counts: Integers) -> list[Bounds]:
+        """Return a range for each column, given how many rows are in each place of the scale.
+
+        Parameters
+        ----------
+        counts : array of int
+            What ``scale_counts`` returns for all rows.
+        """
+        drawn = self._quartiles.from_counts(list(counts))
+        return [_range(float(first), float(last)) for first, _, last in drawn.T]
+
     def rank_error(self, n_rows: int) -> float:
         """Return by how many rows a quartile is usually off at most, from public numbers alone."""
         if self.epsilon == 0:
@@ -98,6 +112,28 @@ class Ranges(Sanitizer):
         # Each column has two levels of draws, and an equal share of epsilon in each.
         rate = self.epsilon / (2 * self.n_columns) / 2
         return math.log(2 * OCTAVES / STEP) / rate if n_rows else math.inf
+
+
+@claim("RANGES")
+def scale_counts(numbers: Floats) -> Integers:
+    """Return how many rows are in each place of the scale of doublings, a row for each column.
+
+    Parameters
+    ----------
+    numbers : array of float
+        One column for each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.sanitizers.ranges import scale_counts
+    >>> counts = scale_counts(np.array([[1.0, 0.0], [1.0, np.inf]]))
+    >>> counts.shape, counts.max(axis=1).tolist()
+    ((2, 1553), [2, 1])
+    """
+    grid = EvenSteps(-float(OCTAVES), STEP, round(2 * OCTAVES / STEP))
+    places = [grid.places(column) for column in on_scale(numbers).T]
+    return np.array([np.bincount(place, minlength=grid.size) for place in places])
 
 
 @claim("RANGES")
@@ -113,7 +149,8 @@ def on_scale(numbers: Floats) -> Floats:
     """
     size = np.minimum(np.abs(numbers), LARGEST) / SMALLEST
     with np.errstate(divide="ignore"):
-        doublings = np.where(size < 1, size, 1 + np.log2(np.maximum(size, 1)))
+        part, power = np.frexp(np.maximum(size, 1))
+        doublings = np.where(size < 1, size, 1 + power + log1p(part - 1) / math.log(2))
     return np.asarray(np.copysign(doublings, numbers))
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import fcntl
 import ipaddress
 import math
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cumae.claims import claim
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.serve.errors import Refused
 from cumae.serve.keys import AccessKey, KeyFile, fits, parsed, read_own, write_own
 
 LOOK_SECONDS = 1.0  # after which a changed file of keys is read again
-BLOCK = 64  # parts of a limit of answers, each of which is written down before it is used
+BLOCK = 64  # parts of a limit of answers
 BEARER = b"bearer "
 MOST_NAME = 128
 SEE = "see"  # the right that comes with each role: to see what a model promises
@@ -98,6 +103,7 @@ class Door:
         if self._file is not None:
             self._known = {key.name: key for key in self._file.read()}
 
+    @claim("SERVE")
     def who(self, headers: dict[bytes, bytes], client: Any) -> Who:
         """Return who asks; refuse strangers.
 
@@ -123,6 +129,7 @@ class Door:
             return self._open
         raise no_key()
 
+    @claim("SERVE")
     def _by_key(self, given: bytes) -> Who:
         self._look_again()
         name, hashed = parsed(given) or ("", "")
@@ -198,6 +205,9 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 class Limits:
     """Counts rows for each key, before an oracle is asked for them.
 
+    Answers of a limit are taken from the file block by block, each of which is written down before
+    it is used. So servers that share the file share the limits, and a crash costs a block.
+
     Parameters
     ----------
     path : Path, or None
@@ -207,12 +217,10 @@ class Limits:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._debts: dict[str, tuple[float, float]] = {}  # rows above the rate, and when
-        self._used: dict[str, int] = {}
-        self._marks: dict[str, int] = {}
-        if path is not None and path.exists():
-            self._used = {str(name): int(used) for name, used in read_own(path).items()}
-            self._marks = dict(self._used)
+        self._written = self._read()
+        self._left: dict[str, int] = {}  # of what this server has taken
 
+    @claim("SERVE")
     def take(self, key: AccessKey | None, n_rows: int) -> None:
         """Count rows; refuse them if that is too much."""
         if key is None or (key.rate is None and key.answers is None):
@@ -233,29 +241,55 @@ class Limits:
         self._debts[name] = (debt + n_rows, now)
 
     def _take_answers(self, name: str, most: int, n_rows: int) -> None:
-        used = self._used.get(name, 0) + n_rows
-        if used > most:
-            raise Refused(403, "limit_reached", "this key has used the answers that it was given")
-        if used > self._marks.get(name, 0):
-            mark = min(most, used + most // BLOCK)
-            self._write({**self._used, **self._marks, name: mark})
-            self._marks[name] = mark
-        self._used[name] = used
+        needed = n_rows - self._left.get(name, 0)
+        if needed > 0:
+            with self._alone():
+                used = self._written.get(name, 0)
+                if used + needed > most:
+                    raise Refused(
+                        403, "limit_reached", "this key has used the answers that it was given"
+                    )
+                block = min(most - used, max(needed, most // BLOCK))
+                self._write({name: used + block})
+            self._left[name] = self._left.get(name, 0) + block
+        self._left[name] -= n_rows
 
     def used(self, name: str) -> int:
-        """Return how many rows of its limit a key has used."""
-        return self._used.get(name, 0)
+        """Return how many rows of its limit a key has used, as this server knows."""
+        return self._written.get(name, 0) - self._left.get(name, 0)
 
     def give_back(self, key: AccessKey | None, n_rows: int) -> None:
         """Undo what was counted for a request that the oracle refused without a charge."""
         if key is not None and key.answers is not None:
-            self._used[key.name] = max(0, self._used.get(key.name, 0) - n_rows)
+            self._left[key.name] = self._left.get(key.name, 0) + n_rows
 
     def close(self) -> None:
-        """Write down the exact numbers."""
-        if self._used != self._marks:
-            self._write(self._used)
+        """Give back what was taken and not used."""
+        if any(self._left.values()):
+            with self._alone():
+                self._write({name: self.used(name) for name in self._left})
+            self._left.clear()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other servers out, and read what they have written."""
+        if self._path is None:
+            yield
+            return
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            self._written = self._read()
+            yield
+        finally:
+            os.close(folder)
+
+    def _read(self) -> dict[str, int]:
+        if self._path is None or not self._path.exists():
+            return {}
+        return {str(name): int(used) for name, used in read_own(self._path).items()}
 
     def _write(self, numbers: dict[str, int]) -> None:
+        self._written |= numbers
         if self._path is not None:
-            write_own(self._path, numbers)
+            write_own(self._path, self._written)

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from starlette.routing import Route, Router
 
 import cumae
+from cumae.claims import claim
 from cumae.serve import openapi
 from cumae.serve.access import Door, Limits, Who, not_allowed
 from cumae.serve.bodies import BodyReader, read_json
@@ -46,7 +47,7 @@ ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff
 
 
 class Reply(NamedTuple):
-    """What is sent.
+    """The reply to a request.
 
     Parameters
     ----------
@@ -121,6 +122,7 @@ class Endpoint:
         self._server, self._route, self._handler = server, route, handler
         self._methods, self._role = methods, role
 
+    @claim("SERVE")
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Answer a request; nothing is ever raised from here."""
         began = time.monotonic()
@@ -142,6 +144,7 @@ class Endpoint:
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
 
+    @claim("SERVE")
     async def _reply(self, request: Request) -> Reply:
         if b"upgrade" in request.headers:
             raise bad("this server speaks HTTP/1.1 alone")
@@ -210,6 +213,7 @@ class Server:
         self.stopping = False
         self.jobs: list[Callable[[], Coroutine[Any, Any, None]]] = []  # beside all requests
 
+    @claim("SERVE")
     def refused(self, error: Exception) -> Reply:
         """Return what is told about an error."""
         found = refusal_of(error)
@@ -273,6 +277,7 @@ class Server:
         name = request.params.get("name", self.house.first)
         return self.house.find(name, request.params.get("version"), request.who)
 
+    @claim("SERVE")
     async def answers(
         self, served: Served, question: RowsAsked, request: Request, request_id: str
     ) -> Any:

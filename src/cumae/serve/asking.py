@@ -1,7 +1,7 @@
-"""How models are asked: one writer thread for each oracle, and published models in their place.
+"""The way to the models: one writer thread for each oracle, and published models directly.
 
-Calls wait in a queue. The writer takes all that wait, lets those who were just answered ask again,
-and hands everything to ``predict_calls`` at once. Requests of many rows are cut into parts, one of
+Calls wait in a queue. Those who were just answered may ask again for a moment; then the writer
+hands everything to ``predict_calls`` at once. Requests of many rows are cut into parts, one of
 which goes with the single rows of a group, so that nobody waits long for somebody else.
 """
 
@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cumae.claims import claim
 from cumae.errors import CumaeError, StoreFailed
 from cumae.predictors import Call
 from cumae.predictors.stateful import counter_of
@@ -29,14 +30,23 @@ from cumae.serve.quiet_log import log_internal
 from cumae.store.sealed import canonical
 
 PART_ROWS = 1_024  # of a large request, which go together
-MOST_WAIT = 0.005  # seconds for which a group waits for those who were just answered
+LEAST_WAIT, MOST_WAIT = 0.002, 0.005  # seconds; a group waits for those who were just answered
 MOST_QUEUED = 200_000  # rows that wait for one oracle
+GO, STOP = 1, 0  # what the thread is to do
 INLINE_ROWS = 256  # of a published model, which take less time than a thread
-STOP = None
 
 
 class Engine(Protocol):
-    """Asks one model."""
+    """Asks one model.
+
+    Attributes
+    ----------
+    remaining : float
+        Answers that are left, as known after the last group: to ask the oracle itself may take as
+        long as a group does.
+    """
+
+    remaining: float
 
     async def ask(self, question: RowsAsked, **whose: Any) -> Any:
         """Return the answers, or raise an error of cumae."""
@@ -56,6 +66,8 @@ class Inline:
     model : Learner or PrivateClassifier
         The model.
     """
+
+    remaining = math.inf
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -85,15 +97,22 @@ class Waiting:
         Its parts.
     n_rows : int
         How many rows they have.
+    future : Future
+        Gets the answers, in the event loop.
     work : callable, or None
         What else is to be done, in the place of calls.
     """
 
+    __slots__ = ("answers", "calls", "future", "n_rows", "work")
+
     def __init__(
-        self, calls: list[Call], n_rows: int, work: Callable[[], Any] | None = None
+        self,
+        calls: list[Call],
+        n_rows: int,
+        future: asyncio.Future[Any],
+        work: Callable[[], Any] | None = None,
     ) -> None:
-        self.calls, self.n_rows, self.work = calls, n_rows, work
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.calls, self.n_rows, self.future, self.work = calls, n_rows, future, work
         self.answers: list[Any] = []
 
     def take(self, found: Any) -> bool:
@@ -108,9 +127,23 @@ class Waiting:
             return last
         return np.concatenate(self.answers)
 
+    def tell(self, found: Any) -> None:
+        """Give the result to those who wait, if they still do."""
+        if self.future.done():
+            return
+        if isinstance(found, Exception):
+            self.future.set_exception(found)
+        elif isinstance(found, BaseException):
+            self.future.set_exception(RuntimeError("the call was broken off"))
+        else:
+            self.future.set_result(found)
+
 
 class OracleThread:
     """Asks one oracle from a thread of its own.
+
+    The event loop puts requests into two queues, and alone decides when the thread shall take a
+    group of them: so each group wakes the thread once, and the thread wakes the loop once.
 
     Parameters
     ----------
@@ -122,13 +155,18 @@ class OracleThread:
 
     def __init__(self, oracle: Any, tick: float = 0.0) -> None:
         self._oracle, self._tick = oracle, tick
-        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
-        self._waiting = 0  # rows; only the event loop changes it
+        self.remaining: float = oracle.remaining_
         self._loop = asyncio.get_running_loop()
-        self._small: list[Waiting] = []
+        # The event loop adds to these, and the thread alone takes from them.
+        self._small: deque[Waiting] = deque()
         self._large: deque[Waiting] = deque()
-        self._together, self._seconds = 1, 0.0
-        self._stopping = False
+        # Only the event loop uses these.
+        self._waiting = 0  # rows
+        self._busy = self._stopping = False
+        self._wanted = 1  # requests that make a group
+        self._timer: asyncio.TimerHandle | None = None
+        self._bell: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._seconds = 0.0  # that the last group took
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -142,30 +180,33 @@ class OracleThread:
         **whose : object
             Fields of a :class:`cumae.Call`; ``request_id`` is a tuple of ids.
         """
-        calls = self._cut(question, whose)
-        if len(calls) > 1 and calls[0].request_id is not None:
+        request_id = whose.pop("request_id", None)
+        calls = self._cut(question, request_id, whose)
+        if len(calls) > 1 and request_id is not None:
             calls[0] = await self._bound(calls[0], question, whose)
             for call in calls[1:]:  # one after the other, so that others are answered meanwhile
                 compared = partial(counter_of(self._oracle).compare, self._oracle, [call])
                 await self.change(compared)
         return await self._put(calls, question.n_rows)
 
-    def _cut(self, question: RowsAsked, whose: dict[str, Any]) -> list[Call]:
+    @claim("SERVE")
+    def _cut(
+        self, question: RowsAsked, request_id: tuple[Any, ...] | None, whose: dict[str, Any]
+    ) -> list[Call]:
         """Return the parts of a request; those of a finite budget are not cut."""
-        request_id = whose.pop("request_id", None)
         n_rows = question.n_rows
-        step = n_rows
-        if n_rows > PART_ROWS and math.isinf(self._oracle.remaining_):
-            step = PART_ROWS
+        if n_rows <= PART_ROWS or not math.isinf(self.remaining):
+            named = None if request_id is None else (*request_id, 0)
+            return [Call(question.X, request_id=named, **whose)]
         calls = []
-        for part, start in enumerate(range(0, n_rows, step)):
-            here = slice(start, start + step)
+        for part, start in enumerate(range(0, n_rows, PART_ROWS)):
+            here = slice(start, start + PART_ROWS)
             own: dict[str, Any] = {name: ids[here] for name, ids in whose.items()}
             named = None if request_id is None else (*request_id, part)
-            X = question.X if step == n_rows else question.X[here]
-            calls.append(Call(X, request_id=named, **own))
+            calls.append(Call(question.X[here], request_id=named, **own))
         return calls
 
+    @claim("SERVE")
     async def _bound(self, first: Call, question: RowsAsked, whose: dict[str, Any]) -> Call:
         """Return the first part bound to the whole request, so that its id decides for all parts.
 
@@ -182,93 +223,96 @@ class OracleThread:
         """Run something in the thread of the oracle, between two groups."""
         return await self._put([], 1, work)
 
-    async def _put(
+    def _put(
         self, calls: list[Call], n_rows: int, work: Callable[[], Any] | None = None
-    ) -> Any:
+    ) -> asyncio.Future[Any]:
+        """Let a request wait. Who hangs up does not end it: the answer is kept for a retry."""
         if self._stopping or (self._waiting and self._waiting + n_rows > MOST_QUEUED):
             raise busy()
-        one = Waiting(calls, n_rows, work)
+        one = Waiting(calls, n_rows, self._loop.create_future(), work)
         self._waiting += n_rows
-        self._queue.put(one)
-        try:
-            # Who hangs up does not end what was begun: the answer is kept for a retry.
-            return await asyncio.shield(one.future)
-        finally:
-            if one.future.done():
-                self._waiting -= n_rows
-            else:
-                one.future.add_done_callback(lambda _: self._left(n_rows))
+        (self._large if len(calls) > 1 else self._small).append(one)
+        if not self._busy:
+            self._begin_if_due()
+        return one.future
 
-    def _left(self, n_rows: int) -> None:
-        self._waiting -= n_rows
+    def _begin_if_due(self) -> None:
+        """Let the thread begin, or wait a little for those who were just answered."""
+        if self._tick or self._large or len(self._small) >= self._wanted:
+            self._begin()
+        elif self._timer is None:
+            wait = min(MOST_WAIT, max(LEAST_WAIT, self._seconds))
+            self._timer = self._loop.call_later(wait, self._begin)
+
+    def _begin(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._busy = True
+        self._bell.put(GO)
+
+    def _end(self, done: list[tuple[Waiting, Any]], seconds: float) -> None:
+        """Hand out the results of a group, and begin the next one."""
+        for one, found in done:
+            self._waiting -= one.n_rows
+            one.tell(found)
+        self._busy, self._seconds = False, seconds
+        self._wanted = len(done) + len(self._small)  # all who may ask soon
+        if self._small or self._large:
+            self._begin_if_due()
 
     # In the thread
 
     def _run(self) -> None:
         taken: list[Waiting] = []
         try:
-            while self._gather():
-                if self._tick:
-                    self._wait_for_tick()
-                    self._drain()
-                taken, self._small = self._small, []
-                began = time.monotonic()
-                done = self._answer(taken)
-                self._seconds = time.monotonic() - began
-                if self._tick:
-                    self._wait_for_tick()
-                self._hand_out(done)
+            while self._bell.get() == GO:
+                self._answer_group(taken)
+            while self._small or self._large:  # and no more comes
+                self._answer_group(taken)
         except BaseException as error:  # noqa: BLE001 - nobody may wait for ever
             log_internal(error)
-            self._refuse_all([*taken, *self._small, *self._large])
+            self._refuse_all(taken)
 
-    def _refuse_all(self, waiting: list[Waiting]) -> None:
-        """Refuse all that waits and all that comes, until the end: the oracle is unwell."""
-        while True:
-            self._hand_out([(one, StoreFailed("its thread broke off")) for one in waiting])
-            following = self._queue.get()
-            if following is STOP:
-                return
-            waiting = [following]
+    def _answer_group(self, taken: list[Waiting]) -> None:
+        """Take all that waits, answer it, and let the event loop hand it out.
+
+        Parameters
+        ----------
+        taken : list of Waiting
+            Gets what is taken.
+        """
+        if self._tick:
+            self._wait_for_tick()
+        began = time.monotonic()
+        self._take(taken)
+        done = self._answer(taken)
+        self.remaining = self._oracle.remaining_
+        seconds = time.monotonic() - began
+        if self._tick:
+            self._wait_for_tick()
+        self._hand_out(done, seconds)
+
+    def _take(self, taken: list[Waiting]) -> None:
+        taken[:] = [self._small.popleft() for _ in range(len(self._small))]
 
     def _wait_for_tick(self) -> None:
         """Wait for the next of the times at which calls are taken and answers given."""
         time.sleep(self._tick - time.monotonic() % self._tick)
 
-    def _gather(self) -> bool:
-        """Wait until somebody asks, and a little for others; tell whether to go on."""
-        if not (self._small or self._large) and not self._sort(self._queue.get()):
-            return False
-        if not self._drain():
-            return bool(self._small or self._large)
-        if not self._tick and not self._large and len(self._small) < self._together:
-            until = time.monotonic() + min(MOST_WAIT, self._seconds / 2)
-            while len(self._small) < self._together:
-                try:
-                    left = until - time.monotonic()
-                    if left <= 0 or not self._sort(self._queue.get(timeout=left)):
-                        break
-                except queue.Empty:
-                    break
-        return True
-
-    def _drain(self) -> bool:
-        """Take all that waits; tell whether more may come."""
+    def _refuse_all(self, waiting: list[Waiting]) -> None:
+        """Refuse all that waits and all that comes, until the end: the oracle is unwell."""
+        order = GO
         while True:
-            try:
-                if not self._sort(self._queue.get_nowait()):
-                    return False
-            except queue.Empty:
-                return True
+            for queued in (self._small, self._large):
+                while queued:
+                    waiting.append(queued.popleft())
+            self._hand_out([(one, StoreFailed("its thread broke off")) for one in waiting], 0.0)
+            if order == STOP:
+                return
+            order, waiting = self._bell.get(), []
 
-    def _sort(self, one: Waiting | None) -> bool:
-        """Put a request where it belongs; tell whether more may come."""
-        if one is STOP:
-            self._queue.put(STOP)  # for the next look
-            return False
-        (self._large if len(one.calls) > 1 else self._small).append(one)
-        return True
-
+    @claim("SERVE")
     def _answer(self, taken: list[Waiting]) -> list[tuple[Waiting, Any]]:
         """Answer a group, with one part of a large request; return those that are done."""
         done: list[tuple[Waiting, Any]] = []
@@ -278,7 +322,6 @@ class OracleThread:
             large = self._large.popleft()
             asking.append(large)
             calls.append(large.calls[len(large.answers)])
-        self._together = len(asking)
         if calls:
             for one, found in zip(asking, self._found(calls), strict=True):
                 if one.take(found):
@@ -295,19 +338,18 @@ class OracleThread:
             return [error] * len(calls)
         return found
 
-    def _hand_out(self, done: list[tuple[Waiting, Any]]) -> None:
-        """Give results to the event loop, all of a group at once."""
-        if done:
-            try:
-                self._loop.call_soon_threadsafe(_set, done)
-            except RuntimeError:  # the loop has ended, and with it all who waited
-                return
+    def _hand_out(self, done: list[tuple[Waiting, Any]], seconds: float) -> None:
+        """Give the results of a group to the event loop, all at once."""
+        try:
+            self._loop.call_soon_threadsafe(self._end, done, seconds)
+        except RuntimeError:  # the loop has ended, and with it all who waited
+            return
 
     def close(self) -> None:
         """Answer what waits, and end the thread; then close the oracle."""
         if not self._stopping:
             self._stopping = True
-            self._queue.put(STOP)
+            self._bell.put(STOP)
             self._thread.join()
             self._oracle.close()
 
@@ -319,15 +361,3 @@ def _outcome(work: Callable[[], Any] | None) -> Any:
         return error
     except BaseException as error:  # noqa: BLE001 - those who asked are told
         return error.with_traceback(None)
-
-
-def _set(done: list[tuple[Waiting, Any]]) -> None:
-    for one, found in done:
-        if one.future.done():
-            continue
-        if isinstance(found, Exception):
-            one.future.set_exception(found)
-        elif isinstance(found, BaseException):
-            one.future.set_exception(RuntimeError("the call was broken off"))
-        else:
-            one.future.set_result(found)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import email.parser
-import email.policy
 import json
+import re
 import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
@@ -27,6 +26,9 @@ UNPACKED = "the unpacked body is larger than this server takes"
 NO_JSON = "the body is no JSON"
 MOST_FIELDS = 5_000
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
+BOUNDARY = re.compile(rb'boundary=(?:"([^"\r\n]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
+PART_NAME = re.compile(rb'[; ]name="([^"\r\n]*)"', re.IGNORECASE)
+FILE_NAME = re.compile(rb"[; ]filename\*?=", re.IGNORECASE)
 
 
 class BodyReader:
@@ -210,16 +212,20 @@ def sent(body: bytes, content_type: bytes) -> Sent:
 
 
 def _from_parts(body: bytes, content_type: bytes) -> Sent:
-    head = b"Content-Type: " + content_type + b"\r\n\r\n"
-    whole = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
+    """Return the fields of a form in parts, as browsers send them when there may be a file."""
+    named = BOUNDARY.search(content_type)
+    if named is None:
+        raise bad("this form cannot be read")
+    line = b"\r\n--" + (named[1] or named[2])
+    _, *parts, last = (b"\r\n" + body).split(line, MOST_FIELDS + 1)
+    if not last.startswith(b"--"):  # too many, or the end is missing
+        raise bad("this form cannot be read")
     texts, file = {}, ""
-    for number, part in enumerate(whole.iter_parts()):
-        content = part.get_payload(decode=True)
-        if number >= MOST_FIELDS or not isinstance(content, bytes):
-            raise bad("this form cannot be read")
-        name = part.get_param("name", header="content-disposition")
-        if part.get_filename() is not None:
+    for part in parts:
+        head, _, content = part.partition(b"\r\n\r\n")
+        name = PART_NAME.search(head)
+        if FILE_NAME.search(head):
             file = content.decode("utf-8-sig")
-        elif isinstance(name, str):
-            texts[name] = content.decode("utf-8")
+        elif name is not None:
+            texts[name[1].decode()] = content.decode()
     return Sent(texts, file)

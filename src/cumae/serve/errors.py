@@ -10,6 +10,7 @@ import json
 from http import HTTPStatus
 from typing import NamedTuple
 
+from cumae.claims import claim
 from cumae.errors import (
     BudgetExhausted,
     InvalidData,
@@ -55,6 +56,7 @@ class Refused(Exception):
         return found
 
 
+@claim("SERVE")
 def error_body(text: str, code: str) -> bytes:
     """Return the one shape of all errors."""
     return json.dumps({"error": text, "code": code}).encode()
@@ -85,6 +87,7 @@ TABLE = (
 )
 
 
+@claim("SERVE")
 def refusal_of(error: BaseException) -> Refused | None:
     """Return what is told about an error of cumae; None if it is an error inside the server."""
     if isinstance(error, Refused):
@@ -103,6 +106,11 @@ def is_unwell(error: BaseException) -> bool:
 def bad(text: str) -> Refused:
     """Return a refusal of what the envelope of a request says; nothing was spent."""
     return Refused(400, "bad_request", text)
+
+
+def unwell() -> Refused:
+    """Return the refusal of a model that cannot answer, or whose server is about to end."""
+    return Refused(503, "unwell", "this model cannot answer now")
 
 
 def unknown() -> Refused:

@@ -28,7 +28,7 @@ OTHERS = 0o077
 
 @dataclass(frozen=True)
 class AccessKey:
-    """What is kept of a key.
+    """The stored facts about a key.
 
     Parameters
     ----------

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from cumae.claims import claim
+
 BUCKETS = (0.01, 0.1, 1.0, 10.0)
 
 
+@claim("SERVE")
 class Metrics:
-    """What was asked and refused, and how long it took."""
+    """Counts of what was asked and refused, and of how long it took."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
@@ -48,7 +51,7 @@ class Metrics:
 
     @property
     def times(self) -> list[tuple[float, int]]:
-        """How many requests took how long: ends of coarse buckets in seconds, the last one open."""
+        """Requests by their time: ends of coarse buckets in seconds, the last one open."""
         found = [(bucket, self._times[bucket]) for bucket in BUCKETS]
         return [*found, (math.inf, self._count - sum(count for _, count in found))]
 

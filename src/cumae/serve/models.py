@@ -6,15 +6,13 @@ import gc
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cumae.claims import claim
 from cumae.data import Column
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.predictors.stateful import StatefulPredictor, counter_of
 from cumae.serve.access import Limits, Who, not_allowed
 from cumae.serve.asking import Engine, Inline, OracleThread
-from cumae.serve.errors import Refused, bad, is_unwell, too_large, unknown
+from cumae.serve.errors import Refused, bad, is_unwell, too_large, unknown, unwell
 from cumae.serve.protocol.forms import CELLS, FRAME, NUMBERS, RowFormat, RowsAsked
 from cumae.serve.protocol.replies import Labels
 from cumae.serve.settings import ModelSettings
@@ -74,6 +72,7 @@ class Served:
         elif self.is_oracle:
             self.model.close()
 
+    @claim("SERVE")
     async def ask(self, question: RowsAsked, who: Who, request_id: str, limits: Limits) -> Any:
         """Return the answers to a question.
 
@@ -93,23 +92,21 @@ class Served:
             whose["request_id"] = (who.client, request_id)
         limits.take(who.key, question.n_rows)
         try:
-            return await self._asked(question, whose)
+            if self._engine is None or self.unwell:
+                raise unwell()
+            return await self._engine.ask(question, **whose)
         except Exception as error:
+            self._look_at(error)
             if not _may_be_charged(error):
                 limits.give_back(who.key, question.n_rows)
             raise
 
-    async def _asked(self, question: RowsAsked, whose: dict[str, Any]) -> NDArray[Any]:
-        if self._engine is None or self.unwell:
-            raise Refused(503, "unwell", "this model cannot answer now")
-        try:
-            found = await self._engine.ask(question, **whose)
-        except Exception as error:
-            if is_unwell(error):
-                self.unwell = True
-            raise
-        return np.asarray(found)
+    def _look_at(self, error: Exception) -> None:
+        """Answer no more after an error of the store."""
+        if is_unwell(error):
+            self.unwell = True
 
+    @claim("SERVE")
     def _whose(self, question: RowsAsked, who: Who) -> dict[str, Any]:
         """Return who is named in a call; refuse ids that the model has no use for."""
         count = question.n_rows
@@ -150,14 +147,13 @@ class Served:
             raise bad("labels must be classes of the model")
         work = self._labelling(who, given, labels)
         if self._engine is None or self.unwell:
-            raise Refused(503, "unwell", "this model cannot answer now")
+            raise unwell()
         try:
             await self._engine.change(work)
         except InvalidData:
             raise bad("labels must be declared classes of the model, one for each row") from None
         except Exception as error:
-            if is_unwell(error):
-                self.unwell = True
+            self._look_at(error)
             raise
         return len(labels)
 
@@ -184,6 +180,7 @@ class Served:
             raise bad("user_ids must be given where the oracle asks for them, and nowhere else")
         return lambda: oracle.add_labelled(X, labels, users=users)
 
+    @claim("SERVE")
     def facts(self) -> dict[str, Any]:
         """Return what may be told of it: all of it follows from declarations and public counts."""
         found: dict[str, Any] = {
@@ -197,14 +194,24 @@ class Served:
         guarantee = self.model.guarantee_
         found["guarantee"] = {"epsilon": _number(guarantee.epsilon), "delta": guarantee.delta}
         found["guarantee"]["protects"] = str(guarantee.protects)
-        found["for_ever"] = not math.isfinite(getattr(self.model, "remaining_", math.inf))
+        left = self._remaining
+        found["for_ever"] = not math.isfinite(left)
         if self.is_oracle:
-            for name in ("phase_", "answered_", "remaining_"):
+            for name in ("phase_", "answered_"):
                 if hasattr(self.model, name):
-                    found[name.rstrip("_")] = _number(getattr(self.model, name))
+                    found[name.rstrip("_")] = getattr(self.model, name)
+            found["remaining"] = _number(left)
         return found
 
+    @property
+    def _remaining(self) -> float:
+        """Answers that are left."""
+        if self._engine is not None:
+            return self._engine.remaining
+        return float(self.model.remaining_) if self.is_oracle else math.inf
 
+
+@claim("SERVE")
 def own_ids(who: Who, ids: list[Any]) -> list[str]:
     """Return ids of queries that no other client can name.
 
@@ -301,7 +308,7 @@ class House:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all models can answer."""
+        """True if all models can answer."""
         return not self._closed and not any(one.unwell for one in self.models.values())
 
     def find(self, name: str, version: str | None, who: Who) -> Served:

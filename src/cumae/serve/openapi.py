@@ -78,7 +78,7 @@ def _operation(
 
     Parameters
     ----------
-    told : str
+    summary : str
         What it does.
     good : dict
         The content of a good reply.

@@ -13,6 +13,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from cumae.claims import claim
 from cumae.randomness import SYSTEM
 
 LOGGER = logging.getLogger("cumae.serve")
@@ -20,6 +21,7 @@ PR_SET_DUMPABLE = 4  # Linux's number
 QUIET = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "starlette")
 
 
+@claim("SERVE")
 class PlaceFormatter(logging.Formatter):
     """Writes a line of the server as it is, and of anything else its type and place alone."""
 
@@ -33,6 +35,7 @@ class PlaceFormatter(logging.Formatter):
         return f"{when} {record.name}: {record.levelname.lower()}: {text}"
 
 
+@claim("SERVE")
 def place_of(error: BaseException) -> str:
     """Return the type of an error, and the last lines of code that it passed."""
     frames = traceback.extract_tb(error.__traceback__)[-4:]
@@ -40,6 +43,7 @@ def place_of(error: BaseException) -> str:
     return f"{type(error).__name__} at {' < '.join(reversed(lines)) or 'no place'}"
 
 
+@claim("SERVE")
 def log_internal(error: BaseException) -> str:
     """Write down an error inside the server; return the number under which it stands there."""
     number = SYSTEM.words(1).tobytes().hex()[:12]

@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import ssl
+import warnings
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -152,6 +153,7 @@ def _serve(settings: Settings, house: House, listening: socket.socket, tls: dict
     shown = f"[{host}]" if ":" in host else host
     names, scheme = ", ".join(house.models), "https" if tls else "http"
     LOGGER.info("serving %s at %s://%s:%d", names, scheme, shown, port)
+    warnings.simplefilter("ignore")  # from now on they may tell what an oracle drew
     server_of(settings, house, tls).run(sockets=[listening])
 
 

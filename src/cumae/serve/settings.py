@@ -123,7 +123,7 @@ class Settings:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach the address."""
+        """True if only this machine can reach the address."""
         if self.host == "localhost":
             return True
         try:

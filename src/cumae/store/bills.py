@@ -1,4 +1,4 @@
-"""What a row pays, from what the noise of a phase costs: the ledger says by which steps."""
+"""The price that a row pays, from what the noise of a phase costs: the ledger names the steps."""
 
 from __future__ import annotations
 

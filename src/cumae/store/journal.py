@@ -232,7 +232,7 @@ class DurableJournal(Journal):
 
     @property
     def _has_crossed(self) -> bool:
-        """Whether queries that are private rows of an earlier phase are among those of the call."""
+        """True if queries that are private rows of an earlier phase are among those of the call."""
         return self.state.protects_queries and self.writer.seal is not self._seal_before
 
     @claim("STORE")

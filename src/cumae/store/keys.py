@@ -37,7 +37,7 @@ TRIES = 10  # to take a lock, or to read marks
 
 @dataclass(frozen=True)
 class Mark:
-    """How far an oracle may have got, as its key folder remembers it.
+    """The farthest point that an oracle may have reached, as its key folder remembers it.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class LedgerEntry(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What it says."""
+        """The contents of the entry."""
         found: dict[str, Any] = json.loads(self.text)
         return found
 
@@ -110,7 +110,7 @@ def following(number: int, before: bytes, facts: dict[str, Any]) -> LedgerEntry:
 @claim("STORE")
 @dataclass
 class Totals:
-    """What entries add up to. A checkpoint holds them, and the entries before it are deleted.
+    """The sums of entries. A checkpoint holds them, and the entries before it are deleted.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What can be said about an oracle, its ledger and its keys, without opening it."""
+"""The facts about an oracle, its ledger and its keys that can be read without opening it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEALED_FORMAT = 3  # the first one in which ledgers were sealed, and pieces name
 
 @dataclass(frozen=True)
 class Status:
-    """What can be said about an oracle without its keys.
+    """The facts about an oracle that can be read without its keys.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Status:
 
     @property
     def in_use(self) -> bool:
-        """Whether a process has it open."""
+        """True if a process has it open."""
         return self.n_replicas > 0
 
     @property

@@ -1,4 +1,4 @@
-"""How an oracle is opened: what its tables, its keys and its marks say must fit together."""
+"""The opening of an oracle: what its tables, its keys and its marks say must fit together."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class _Opened:
 
     @property
     def high(self) -> int:
-        """How many releases of the phase may have been used, by what the marks say."""
+        """Number of releases of the phase that may have been used, by what the marks say."""
         now = (self.totals.epoch, self.totals.phase)
         return max((mark.high for mark in self.marks.values() if mark.counts(*now)), default=0)
 

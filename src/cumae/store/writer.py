@@ -27,7 +27,7 @@ CLOSED = "this oracle was closed; go on with cumae.open."
 
 @dataclass
 class Change:
-    """What one call changes, until it is on the disk.
+    """The changes of one call, until they are on the disk.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ TAU = 1.1e10  # the paper's constant
 
 @dataclass(frozen=True)
 class PaperPhase:
-    """What the paper prints for one phase: all as real numbers, before rounding.
+    """The numbers that the paper prints for one phase: all real, before rounding.
 
     Comments give the paper's names; i is the number of the phase.
     """

@@ -17,7 +17,7 @@ SAMPLED = 56  # Algorithm 3 keeps epsilon / 56 of the rows
 
 @dataclass(frozen=True)
 class SubSampSizes:
-    """What Algorithm 5 (SubSamp) needs.
+    """The sizes that Algorithm 5 (SubSamp) needs.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class SubSampSizes:
 
 @dataclass(frozen=True)
 class AgnosticSizes:
-    """What Algorithm 3 (AgPrivCl) needs.
+    """The sizes that Algorithm 3 (AgPrivCl) needs.
 
     Parameters
     ----------

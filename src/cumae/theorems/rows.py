@@ -1,4 +1,4 @@
-"""What happens when there are fewer rows than a paper asks for."""
+"""The behaviour with fewer rows than a paper asks for."""
 
 from __future__ import annotations
 

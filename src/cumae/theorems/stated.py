@@ -1,4 +1,4 @@
-"""How a theorem is stated: once, at the function that computes what it says."""
+"""Statements of theorems: once, at the function that computes what they say."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _stated: list[Theorem] = []
 
 @dataclass(frozen=True)
 class Theorem:
-    """What one theorem says about a size: of rows, labels, points, votes or rounds.
+    """The statement of one theorem about a size: of rows, labels, points, votes or rounds.
 
     Parameters
     ----------

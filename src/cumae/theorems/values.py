@@ -1,4 +1,4 @@
-"""What the theorems return, and the conditions under which they hold.
+"""The values that the theorems return, and the conditions under which they hold.
 
 A size with printed constants is an int. A size whose constant nobody printed is an ``OrderOf``,
 which is no number: it cannot be compared with a number of rows by mistake.
@@ -102,7 +102,7 @@ class SanitizerRows:
 
 @dataclass(frozen=True)
 class ActiveRows:
-    """What an active learner needs and promises.
+    """The sizes that an active learner needs and promises.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class FirstSum(NoPublished):
         self.plans, self.columns = plans, sizes.columns
         self.begun = learner.begin(rows, plans, SeededSource(0))
         self.question = self.begun.question(plans.first_noise)
-        self.exact = np.ravel(self.question.total(self.begun.codes, rows.y))
+        self.exact = np.ravel(self.begun.parts.sum(self.question.total))
 
     def before(self) -> Integers:
         """Return the sum without noise."""

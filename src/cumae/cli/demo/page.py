@@ -6,12 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from cumae.audit import Audit
-from cumae.charts import STYLE, Chart, Series, steps, svg
+from cumae.charts import STYLE, Chart, Series, svg
 from cumae.cli.demo.steps import AnswerScenario, Attacked, Interviews, Publication
-from cumae.privacy import Guarantee
+from cumae.serve.pages.pictures import attack_chart, effect_chart
+from cumae.serve.pages.words import plain_promise
 
+YOURS = "your interview or your question had been another one"
+MOST_EFFECTS, MOST_LINES = 3, 14
 PAGE_STYLE = """\
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }
@@ -63,30 +67,12 @@ class Findings:
     attacked: Sequence[Attacked]
 
 
-def plain_promise(guarantee: Guarantee) -> str:
-    """Return what is promised, in one sentence without mathematics.
-
-    Examples
-    --------
-    >>> from cumae.cli.demo.page import plain_promise
-    >>> from cumae.privacy import Guarantee
-    >>> plain_promise(Guarantee(1.0, 1e-6, "one row", "one row is replaced", ()))
-    'Whatever becomes of all answers, ...'
-    """
-    factor = math.exp(guarantee.epsilon)
-    return (
-        "Whatever becomes of all answers, nothing that happens to you because of them is more "
-        f"than {factor:.3g} times as likely as if your interview or your question had been "
-        f"another one, apart from a chance of one in {1 / guarantee.delta:,.0f}."
-    )
-
-
 def accuracy_chart(found: Findings) -> Chart:
     """Return accuracy against epsilon."""
     published, guessing = found.published, found.interviews.guessing
     epsilon = published.guarantee.epsilon
     values = [guessing, published.without, published.accuracy]
-    values += [value for _, value in published.curve]
+    values += [value for _, value in (*published.curve, *published.own_curve)]
     low, high = _around(values)
     wide = (min(0.003, epsilon), max(1.0, epsilon))
     return Chart(
@@ -96,7 +82,7 @@ def accuracy_chart(found: Findings) -> Chart:
         "epsilon: smaller protects more",
         "right answers",
         (
-            Series("published", ((epsilon, published.accuracy),), 0, line=False),
+            Series("published", published.own_curve, 0),
             Series("simple model", published.curve, 1),
             Series("no privacy", _level(wide, published.without), 2, dots=False),
             Series("guessing", _level(wide, guessing), 3, dots=False),
@@ -170,42 +156,21 @@ def attack_lines(attacked: Sequence[Attacked]) -> list[str]:
     return found
 
 
-def attack_chart(found: Findings) -> Chart:
-    """Return measured against claimed epsilon, of the code and of planted bugs."""
+def attacks_chart(found: Findings) -> Chart:
+    """Return proven against claimed epsilon, of the code and of planted bugs."""
     groups = [(item.target, item.audits) for item in found.attacked]
     groups.append(("planted bugs", [one for item in found.attacked for one in item.planted]))
-    series = [
-        Series(
-            name,
-            sorted((one.claimed.epsilon, one.as_epsilon) for one in audits),
-            look,
-            line=look < len(found.attacked),
-        )
-        for look, (name, audits) in enumerate(groups)
-        if audits
-    ]
-    points = [point for one in series for point in one.points]
-    right, top = (1.05 * max(column) for column in zip(*points, strict=True))
-    top = max(right, top)
-    series.append(Series("claimed", ((0.0, 0.0), (right, right)), 3, dots=False))
-    return Chart(
-        "attack",
-        "Claimed against proven epsilon",
-        "What an attacker could prove of the code lies below the line of the claims. Above the "
-        "line lie planted bugs, which the same attacks catch.",
-        "epsilon that is claimed",
-        "epsilon that is proven",
-        tuple(series),
-        (0.0, right),
-        (0.0, top),
-        steps(right),
-        steps(top),
+    return attack_chart(
+        [
+            (name, [(one.claimed.epsilon, one.as_epsilon) for one in audits])
+            for name, audits in groups
+        ]
     )
 
 
 def charts(found: Findings) -> list[Chart]:
     """Return the three pictures."""
-    return [accuracy_chart(found), error_chart(found), attack_chart(found)]
+    return [accuracy_chart(found), error_chart(found), attacks_chart(found)]
 
 
 def _level(wide: tuple[float, float], value: float) -> tuple[tuple[float, float], ...]:
@@ -232,7 +197,7 @@ def page(found: Findings) -> str:
     phases = answered.batches[-1].phase
     body = f"""\
 <h1>{count:,} private answers about a health survey</h1>
-<p class="promise">{escape(plain_promise(answered.guarantee))}</p>
+<p class="promise">{escape(plain_promise(answered.guarantee, YOURS))}</p>
 <p>Who has high blood pressure? cumae learned it from {len(found.interviews.X):,} interviews of a
 public survey, as if they were secret, and answered {count:,} other people. Accuracies on this page
 are compared with the truth, which is not protected: a real oracle does not know it.</p>
@@ -240,9 +205,10 @@ are compared with the truth, which is not protected: a real oracle does not know
 <h2>1. A model that may be published</h2>
 <p>It is right for {published.accuracy:.1%} of the people who ask. Gradient boosting without any
 privacy is right for {published.without:.1%}, and guessing for {found.interviews.guessing:.1%}. The
-curve shows a simpler model, private logistic regression, at other epsilons. It is there for the
-picture only: who publishes several models pays for all of them.</p>
+curves show models of its kind, and a simpler one, private logistic regression, at other epsilons.
+They are there for the picture only: who publishes several models pays for all of them.</p>
 {_figure(accuracy, _accuracy_table(found))}
+{_about_effects(found)}
 <h2>2. An oracle that answers for ever</h2>
 <p>{answered.batches[0].models:,} small models vote, noise is added to the votes, and nobody sees
 the models. Questions become the rows from which the models of the next phase learn, so that it
@@ -257,8 +223,8 @@ counted {answered.charged:,} answers as given that may never have left.</p>
 <dl><dt>Model</dt><dd>{published.guarantee.to_html()}</dd>
 <dt>Oracle</dt><dd>{answered.guarantee.to_html()}</dd></dl>
 <footer><p>Beside this page are <code>model.json</code>, which may be published, and
-<code>oracle.db</code> with its keys, which must not be. <code>cumae status</code> shows what the
-oracle has given and what it promises.</p></footer>"""
+<code>oracle.db</code> with its keys, which must not be. <code>cumae serve --config
+serve.toml</code>, in this folder, serves both for programs and for people.</p></footer>"""
     return f"""\
 <!DOCTYPE html>
 <html lang="en">
@@ -301,12 +267,42 @@ def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) ->
 def _accuracy_table(found: Findings) -> str:
     published = found.published
     rows = [[f"simple model, epsilon {at:g}", f"{value:.1%}"] for at, value in published.curve]
+    rows += [[f"published, epsilon {at:.3g}", f"{value:.1%}"] for at, value in published.own_curve]
     rows += [
-        [f"published, epsilon {published.guarantee.epsilon:.3g}", f"{published.accuracy:.1%}"],
         ["no privacy", f"{published.without:.1%}"],
         ["guessing", f"{found.interviews.guessing:.1%}"],
     ]
     return _table("Right answers", ["model", "right"], rows)
+
+
+def _about_effects(found: Findings) -> str:
+    """Return what the published model says about single columns, as pictures."""
+    effects = found.published.effects[:MOST_EFFECTS]
+    if not effects:
+        return ""
+    figures = "\n".join(
+        _figure(effect_chart(place, one), _effect_table(one)) for place, one in enumerate(effects)
+    )
+    return f"""\
+<h3>What it says about blood pressure</h3>
+<p>What each of the strongest columns adds to the log odds of high blood pressure. An addition of
+0.7 doubles the odds, and one of -0.7 halves them. The band is what noise and chance leave open.</p>
+{figures}"""
+
+
+def _effect_table(effect: dict[str, Any]) -> str:
+    places = range(len(effect["values"]))
+    if len(places) > MOST_LINES:
+        places = range(0, len(places), math.ceil(len(places) / MOST_LINES))
+    rows = [
+        [
+            "missing" if (value := effect["values"][place]) is None else f"{value:g}",
+            f"{effect['log_odds'][place]:+.2f}",
+            f"{2 * effect['spread'][place]:.2f}",
+        ]
+        for place in places
+    ]
+    return _table("Added to the log odds", [effect["column"], "adds", "give or take"], rows)
 
 
 def _error_table(found: Findings) -> str:

@@ -1,4 +1,4 @@
-"""What the demo does: a published model, a durable oracle that is killed, and attacks on both."""
+"""Steps of the demo: a published model, a durable oracle that is killed, and attacks on both."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from cumae.datasets import load_health_survey
 from cumae.errors import StoreFailed
 from cumae.planning import plan
 from cumae.privacy import Guarantee
+from cumae.serve.pages.facts import effects_in
 from cumae.store import destroy, status
 from cumae.threads import one_core
 
@@ -32,6 +33,7 @@ SHARES = {1: 0.43}  # about so many have high blood pressure, as other surveys s
 GROUPS, ASKING = 5, 2
 BATCHES = 20
 CURVE = (0.003, 0.01, 0.03, 0.1, 1.0)
+CURVE_OF_PUBLISHED = (0.01, 0.1)
 # Attacks are played at the demo's epsilon, and where there is more to find.
 TIMES = (1, 8)
 RUNS = 200_000
@@ -104,6 +106,10 @@ class Publication:
         That of gradient boosting without privacy.
     curve : sequence of pairs of float
         Epsilon and accuracy of private logistic regression.
+    own_curve : sequence of pairs of float
+        The same of models like the published one, with itself among them.
+    effects : list of dict
+        What single columns say, by the published model, the strongest first.
     """
 
     name: str
@@ -111,6 +117,8 @@ class Publication:
     accuracy: float
     without: float
     curve: Sequence[tuple[float, float]]
+    own_curve: Sequence[tuple[float, float]]
+    effects: list[dict[str, Any]]
 
 
 def publish(interviews: Interviews, epsilon: float, path: Path) -> Publication:
@@ -125,12 +133,20 @@ def publish(interviews: Interviews, epsilon: float, path: Path) -> Publication:
     for other in CURVE:
         simple = PrivateLogisticRegression(epsilon=other, delta=DELTA, columns=columns).fit(X, y)
         curve.append((other, interviews.accuracy(simple)))
+    accuracy = interviews.accuracy(model)
+    own = [(epsilon, accuracy)]
+    for other in CURVE_OF_PUBLISHED:
+        if other < epsilon:
+            given = {**model.model_.get_params(deep=False), "epsilon": other}
+            own.append((other, interviews.accuracy(type(model.model_)(**given).fit(X, y))))
     return Publication(
         type(model.model_).__name__,
         model.guarantee_,
-        interviews.accuracy(model),
+        accuracy,
         without,
         tuple(curve),
+        tuple(sorted(own)),
+        effects_in(model),
     )
 
 
@@ -193,7 +209,7 @@ def ask(oracle: Any, interviews: Interviews, begins: Sequence[int]) -> Iterator[
 
 @dataclass(frozen=True)
 class AnswerScenario:
-    """What the oracle did in its two processes.
+    """The life of the oracle in its two processes.
 
     Parameters
     ----------
@@ -284,7 +300,7 @@ def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> Answer
 
 @dataclass(frozen=True)
 class Attacked:
-    """What an attacker could prove.
+    """The attacks on one target, and what an attacker could prove.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What commands about tables share: files are read, declared, checked and written here.
+"""The shared part of commands about tables: files are read, declared, checked and written here.
 
 ``source`` opens files and standard input. ``csv_text`` reads CSV as text, ``headers`` reads names
 and types of columns alone, and ``tables`` has what was read. ``schemas`` reads what the owner

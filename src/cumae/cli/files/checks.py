@@ -1,4 +1,4 @@
-"""What is checked about private rows before anything is paid.
+"""Checks of private rows before anything is paid.
 
 The owner of the rows sees these messages, and nobody else. They name file, row and column, never a
 value.

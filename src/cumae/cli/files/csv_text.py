@@ -28,7 +28,7 @@ MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 @dataclass(frozen=True)
 class CsvForm:
-    """How a CSV file is written.
+    """The way a CSV file is written.
 
     Parameters
     ----------

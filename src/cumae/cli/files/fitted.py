@@ -1,4 +1,4 @@
-"""What ``fit`` wrote: a published model in a JSON file, or an oracle."""
+"""The files that ``fit`` wrote: a published model in JSON, or an oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What public rows say about columns, for drafts of schema files."""
+"""Guesses about columns from public rows, for drafts of schema files."""
 
 from __future__ import annotations
 

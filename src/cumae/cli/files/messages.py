@@ -1,4 +1,4 @@
-"""What commands say while they work: lines on standard error, so that results stay apart."""
+"""Messages of commands at work: lines on standard error, so that results stay apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands write: checked before the work, written beside, and renamed at the end."""
+"""Files that commands write: checked before the work, written beside, and renamed at the end."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ TO_DECLARE = {"text", "objects", "dates", "durations", "bytes"}
 
 @dataclass(frozen=True)
 class SchemaFile:
-    """What was declared about the columns of a table.
+    """The declared columns of a table.
 
     Parameters
     ----------

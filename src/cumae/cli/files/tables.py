@@ -71,7 +71,7 @@ def _unpacked(cells: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class TableHead:
-    """What is known of a table before a row is read.
+    """The facts about a table that are known before a row is read.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class TableFile:
 
     @property
     def head(self) -> TableHead:
-        """What was known before a row was read."""
+        """The facts that were known before a row was read."""
         return TableHead(self.name, self.names, self.rows.kinds)
 
     def where(self, row: int) -> str:

@@ -172,7 +172,7 @@ class NamedAlgorithm:
 
     @property
     def oracle(self) -> bool:
-        """Whether it answers queries, and publishes no model."""
+        """True if it answers queries, and publishes no model."""
         return ALGORITHMS[self.name].oracle
 
     def build(self, table: PrivateTable, situation: Situation) -> Any:

@@ -128,12 +128,12 @@ class CheckedQueries:
 
     @property
     def n_asked(self) -> int:
-        """How many queries are asked."""
+        """Number of queries that are asked."""
         return int(np.count_nonzero(self.usable))
 
     @property
     def left(self) -> float:
-        """How many answers are left; infinite for a model, which is free."""
+        """Number of answers that are left; infinite for a model, which is free."""
         return float(getattr(self.fitted, "remaining_", math.inf))
 
     def need_enough(self) -> None:

@@ -1,4 +1,4 @@
-"""What answers are for, and what is declared about classes, as options of ``plan`` and ``fit``."""
+"""The goal of the answers, and declarations about classes, as options of ``plan`` and ``fit``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cumae.errors import InvalidParameter
 
 
 class GoalName(StrEnum):
-    """What answers are for."""
+    """The goal of the answers."""
 
     ACCURACY = "accuracy"
     RANKING = "ranking"
@@ -60,7 +60,7 @@ ClassShares = Annotated[
 
 @dataclass(frozen=True)
 class Aim:
-    """What answers are for, as declared.
+    """The goal of the answers, as declared.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Aim:
 
     @property
     def answers(self) -> dict[str, Any]:
-        """What learners take, without what was not declared."""
+        """Parameters of learners, without those that were not declared."""
         given = {"goal": self.goal, "costs": self.costs, "threshold": self.threshold}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -85,7 +85,7 @@ class PrivateTable:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What was declared, in the form that estimators take."""
+        """The declared columns, in the form that estimators take."""
         return {column.name: column for column in self.columns.columns}
 
 

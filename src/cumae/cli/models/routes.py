@@ -1,4 +1,4 @@
-"""What ``cumae fit`` can fit: routes from private rows to answers, and models for each of them."""
+"""The routes of ``cumae fit`` from private rows to answers, and models for each of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RouteName(StrEnum):
-    """How answers are given."""
+    """The kind of answers: a published model, or an oracle."""
 
     AUTO = "auto"
     PUBLISH = "publish"

@@ -1,4 +1,4 @@
-"""What it costs to label rows by a drawn hypothesis, for every concept class."""
+"""The cost to label rows by a drawn hypothesis, for every concept class."""
 
 from __future__ import annotations
 

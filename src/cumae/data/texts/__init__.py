@@ -1,4 +1,4 @@
-"""How numbers, dates and ordered values are written, by what was declared and by nothing else."""
+"""Numbers, dates and ordered values as text, by what was declared and by nothing else."""
 
 from cumae.data.texts.dates import moment_in, refuse_format
 from cumae.data.texts.ordered import (

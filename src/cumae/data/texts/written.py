@@ -1,4 +1,4 @@
-"""What is declared about how the cells of a column are written as text."""
+"""The declared form of cells that are written as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECIMALS = (".", ",")
 
 @dataclass(frozen=True)
 class Written:
-    """How cells are written as text. Cells that are numbers or dates by their type need none of it.
+    """The form of cells as text. Cells that are numbers or dates by their type need none of it.
 
     Parameters
     ----------

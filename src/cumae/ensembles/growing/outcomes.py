@@ -1,4 +1,4 @@
-"""What can come of a shard when many are trained in one loop."""
+"""The possible ends of a shard when many are trained in one loop."""
 
 from __future__ import annotations
 

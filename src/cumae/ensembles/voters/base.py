@@ -1,4 +1,4 @@
-"""What all voters share: how rows are read, refused and divided among threads, and how to store."""
+"""The shared part of all voters: rows are read, refused and divided among threads, and stored."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Nodes:
 
 
 class TreeStack(StackedVoters):
-    """What complete and large trees share."""
+    """The shared part of complete and large trees."""
 
     single: bool
 

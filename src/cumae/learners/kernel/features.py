@@ -196,6 +196,10 @@ class KernelFeatures:
                 found[:, place] = table[:, place] == 1
         return found
 
+    def code_rows(self, table: Floats, *rest: Any) -> tuple[Any, ...]:
+        """Return encoded rows as codes, and what stands beside them as it is."""
+        return (self.codes(table), *rest)
+
     def whole(self, codes: Bytes) -> Small:
         """Return the features of coded rows as whole numbers of at most ``TOP``."""
         found = np.empty((len(codes), self.n_features), dtype=np.float32)
@@ -275,7 +279,7 @@ class KernelFeatures:
 
     @property
     def shift_angles(self) -> Floats:
-        """What is added to the angle of each wave, in radians."""
+        """The angle that is added to each wave, in radians."""
         return self.shifts.astype(np.float64) * (2 * math.pi / (TURN * RANK))
 
     @property

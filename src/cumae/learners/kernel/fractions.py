@@ -9,7 +9,8 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import Columns, pieces
+from cumae.data import Columns
+from cumae.engines import cut
 from cumae.learners.kernel.sums import COUNTED, noisy_sum
 from cumae.randomness import Source
 
@@ -47,7 +48,7 @@ class Fractions:
     @property
     @claim("KERNEL")
     def moves(self) -> float:
-        """How far a replaced row moves the counts: no count of a row is below 0."""
+        """The distance by which a replaced row moves the counts: no count of a row is below 0."""
         return COUNTED * math.sqrt(min(len(self.asked), 2))
 
     def pays(self, strength: float) -> bool:
@@ -88,7 +89,7 @@ class Fractions:
         source : Source
             Where coins come from.
         """
-        found = noisy_sum(self.counts, zip(pieces(table)), noise, source) / (COUNTED * rows)
+        found = noisy_sum(self.counts, cut(table), noise, source) / (COUNTED * rows)
         least, count = 0.0, len(found)
         for _ in range(count):  # the fewer columns hold fractions, the more each row tells
             least = 0.5 / math.sqrt(max(count, 1))

@@ -1,4 +1,4 @@
-"""What all classifiers by noisy sums share: how the budget is spent, and how steps follow."""
+"""The shared part of all classifiers by noisy sums: the budget, and how steps follow."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import Columns, pieces
+from cumae.data import Columns
 from cumae.effort import Effort
+from cumae.engines import Pieces
 from cumae.errors import InvalidParameter, listed
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import KernelFeatures, additive_features
@@ -91,14 +92,16 @@ class Begun:
     ----------
     features : KernelFeatures
         How codes become features.
-    codes, shown : array of int
-        Codes of the private rows, and of the reference rows.
+    parts : Pieces
+        The private rows: their codes and labels.
+    shown : array of int
+        Codes of the reference rows.
     posterior : Posterior
         What is known so far; it changes with each sum.
     """
 
     features: KernelFeatures
-    codes: Bytes
+    parts: Pieces
     shown: Bytes
     posterior: Posterior
 
@@ -140,7 +143,7 @@ class KernelLearner(Readable, ScoredLearner):
 
     @property
     def _counts_classes(self) -> bool:
-        """Whether the numbers of rows of the classes are released first."""
+        """True if the numbers of rows of the classes are released first."""
         return self.goal != "accuracy"
 
     @property
@@ -309,7 +312,7 @@ class KernelLearner(Readable, ScoredLearner):
                 noise = plans.noise if step else plans.first_noise
                 together = plans.steps - step if self._counts_classes else 1
                 question = begun.question(noise, together)
-                found = measure(question, begun.codes, rows.y, begun.shown, noise, source)
+                found = measure(question, begun.parts, begun.shown, noise, source)
                 begun.posterior.learn(found)
                 bar.advance()
         return KernelModel.of(begun.features, begun.posterior)
@@ -336,11 +339,11 @@ class KernelLearner(Readable, ScoredLearner):
         features = KernelFeatures.of(
             reference, columns, source, curves=curves, waves=plans.waves, detail=detail
         ).with_marks(MOST_MARKS // self._scores)
-        codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
+        parts = rows.both.then(features.code_rows).kept()
         shown = features.codes(reference)
         count = len(features.group_sizes) - 3
         views = (WAVES_DO_NOT, WAVES_MATTER)
-        constant, variance = self._constant(rows.y, plans, source)
+        constant, variance = self._constant(rows.answers, plans, source)
         inner = [*START[1:], MARKS * detail]
         starts = np.array([[variance, *inner, *[waves] * count] for waves in views])
         matter = waves_matter(plans.strength, constant)
@@ -356,11 +359,11 @@ class KernelLearner(Readable, ScoredLearner):
             constant,
             owners_of(features, columns),
         )
-        return Begun(features, codes, shown, posterior)
+        return Begun(features, parts, shown, posterior)
 
     @claim("KERNEL")
     def _constant(
-        self, labels: Integers, plans: Measurements, source: Source
+        self, labels: Pieces, plans: Measurements, source: Source
     ) -> tuple[Floats | None, float]:
         """Return a first guess of the constants, from noisy numbers of rows, and its variance.
 
@@ -370,7 +373,7 @@ class KernelLearner(Readable, ScoredLearner):
         if plans.classes_noise is None:
             return None, START[0]
         total = partial(class_counts, scores=self._scores)
-        counts = noisy_sum(total, [(labels,)], plans.classes_noise, source) / COUNTED
+        counts = noisy_sum(total, labels, plans.classes_noise, source) / COUNTED
         noise = (plans.classes_noise / COUNTED) ** 2
         return constants_of(counts, noise, len(labels), START[0]), KNOWN
 
@@ -386,7 +389,7 @@ class KernelLearner(Readable, ScoredLearner):
         whole = [column.whole for column in self.columns_.columns]
         if plans.fractions_noise is not None:
             seen, noise = Fractions(self.columns_), plans.fractions_noise
-            whole = list(map(max, whole, seen.release(rows.X, len(rows.y), noise, source)))
+            whole = list(map(max, whole, seen.release(rows.tables, len(rows.y), noise, source)))
         most = most_values(len(rows.y), plans.counts_noise) if plans.made_up else MOST_BINS
         return self.columns_.in_whole_numbers(whole, most)
 
@@ -402,7 +405,7 @@ class KernelLearner(Readable, ScoredLearner):
             return evenly(columns, source), EVEN_WORTH
         made = MadeUp(columns)
         reference = made.release(
-            rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source, plans.looks
+            rows.tables, len(rows.y), plans.counts_noise, plans.products_noise, source, plans.looks
         )
         return reference, MADE_UP_WORTH
 
@@ -417,8 +420,7 @@ def _reference_of(plans: Measurements, sizes: Sizes) -> str:
 @claim("KERNEL")
 def measure(
     question: Question,
-    codes: Bytes,
-    labels: Integers,
+    parts: Pieces,
     shown: Bytes,
     scale: float,
     source: Source,
@@ -429,8 +431,8 @@ def measure(
     ----------
     question : Question
         Model and directions.
-    codes, labels : array
-        Private rows.
+    parts : Pieces
+        Private rows: their codes and labels.
     shown : array of int
         Codes of the reference rows.
     scale : float
@@ -438,8 +440,6 @@ def measure(
     source : Source
         Where coins come from.
     """
-    cuts = range(CHUNK, len(labels), CHUNK)
-    parts = zip(np.split(codes, cuts), np.split(labels, cuts), strict=True)
     total = noisy_sum(question.total, parts, scale, source)
     odds, across = question.ask(shown)
     # One whole number in the sum stands for 1 / unit of a residual times a direction.

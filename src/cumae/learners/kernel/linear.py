@@ -250,7 +250,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Solved:
-    """What measurements say about coefficients, for one prior.
+    """Coefficients as measurements find them, for one prior.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class Solved:
         Variance of each coefficient before.
     mean : array of float
         Mean of the coefficients.
-    told : float
+    evidence : float
         Logarithm of the evidence.
     half : array of float
         The covariance is the prior less the products of these rows with themselves,

@@ -1,4 +1,4 @@
-"""What the releases say about the coefficients, and what is worth measuring next.
+"""Beliefs about the coefficients after the releases, and what is worth measuring next.
 
 Nothing here touches private rows: it is computed from releases, from the reference and from public
 numbers.
@@ -98,7 +98,7 @@ class View:
 
 @dataclass(frozen=True)
 class _Belief:
-    """What a view makes of the releases: a mean, a logarithm of its evidence, and a covariance."""
+    """The belief of a view after the releases: mean, logarithm of its evidence, and covariance."""
 
     mean: Floats
     evidence: float

@@ -19,7 +19,7 @@ from cumae.remembering import remembered
 
 @dataclass(frozen=True)
 class Measurements:
-    """How the budget is spent; made from public sizes alone.
+    """The shares of the budget; made from public sizes alone.
 
     Parameters
     ----------

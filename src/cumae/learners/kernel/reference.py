@@ -17,7 +17,8 @@ from scipy.special import ndtr, ndtri
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import INDICATOR, Bounds, Columns, pieces
+from cumae.data import INDICATOR, Bounds, Columns
+from cumae.engines import cut
 from cumae.learners.kernel.features import even_numbers
 from cumae.learners.kernel.linear import likely_correlations
 from cumae.learners.kernel.sums import COUNTED, noisy_sum
@@ -46,7 +47,7 @@ EVEN = (0.375, 0.5, 0.625, 0.75, 0.875)
 
 @dataclass(frozen=True)
 class Marginal:
-    """How the values of one encoded column are spread.
+    """The spread of the values of one encoded column.
 
     Parameters
     ----------
@@ -205,13 +206,13 @@ class MadeUp:
     @property
     @claim("KERNEL")
     def counts_move(self) -> float:
-        """How far a replaced row moves counts: it leaves one bin of a column for another."""
+        """The distance by which a row moves counts: it leaves one bin of a column for another."""
         return COUNTED * math.sqrt(2 * self.n_columns)
 
     @property
     @claim("KERNEL")
     def products_move(self) -> float:
-        """How far a replaced row moves the products of scores."""
+        """The distance by which a replaced row moves the products of scores."""
         return math.sqrt(2) * self.longest
 
     @property
@@ -315,7 +316,7 @@ class MadeUp:
             if look:
                 edges = [next_edges(m, b, bins) for m, b in zip(marginals, bounds, strict=True)]
             total = partial(self.counts, edges=edges)
-            counts = noisy_sum(total, zip(pieces(table)), counts_noise, source) / COUNTED
+            counts = noisy_sum(total, cut(table), counts_noise, source) / COUNTED
             sizes = [len(edge) - 1 for edge in edges] + [len(places) for places in self.marks]
             split = np.split(counts, np.cumsum(sizes)[:-1])
             if looks == 1:
@@ -331,7 +332,7 @@ class MadeUp:
         if products_noise is None:
             return self._draw(marginals, shares, np.eye(width), 0.0, source)
         total = partial(self.products, marginals=marginals, shares=shares)
-        upper = noisy_sum(total, zip(pieces(table)), products_noise, source)
+        upper = noisy_sum(total, cut(table), products_noise, source)
         products = np.zeros((width, width))
         products[np.triu_indices(width)] = upper / (rows * SCORE**2)
         products += np.triu(products, 1).T

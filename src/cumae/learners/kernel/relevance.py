@@ -125,13 +125,13 @@ class Relevance:
 
 @dataclass(frozen=True)
 class Tilted:
-    """What measurements say about columns that each have one of several scales.
+    """Coefficients as measurements find them, of columns that each have one of several scales.
 
     Parameters
     ----------
     mean : array of float
         Mean of the coefficients.
-    told : float
+    evidence : float
         Logarithm of the evidence.
     apart : list of array
         For blocks of the same size, how far their means are apart for different scales.

@@ -13,10 +13,10 @@ from scipy.special import expit
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.engines import Pieces, summed
 from cumae.learners.kernel.features import TOP, KernelFeatures, Small
 from cumae.learners.kernel.levels import Bytes
 from cumae.randomness import Source, discrete_gaussian
-from cumae.workers import each
 
 LENGTH = 2**11  # of the longest direction, in whole numbers
 STEEP = 2**10  # of the longest residual
@@ -31,7 +31,7 @@ BASE = 128
 @claim("KERNEL")
 def noisy_sum(
     total: Callable[..., Integers],
-    parts: Iterable[tuple[Any, ...]],
+    parts: Pieces | Iterable[tuple[Any, ...]],
     scale: float,
     source: Source,
 ) -> Integers:
@@ -42,20 +42,20 @@ def noisy_sum(
     total : callable
         Returns the sum of whole numbers over the rows of a part. What one row adds is bounded
         there, and does not depend on other rows.
-    parts : iterable of tuple
+    parts : Pieces, or iterable of tuple
         The rows in parts: what ``total`` is given.
     scale : float
         Scale of the noise of each number.
     source : Source
         Where coins come from.
     """
-    whole = np.asarray(sum(each(total, parts)), dtype=np.int64)
+    whole = np.asarray(summed(total, parts), dtype=np.int64)
     return np.asarray(whole + discrete_gaussian(scale, whole.size, source).reshape(whole.shape))
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a step asks of each row: residuals of a model, along some directions.
+    """The question of a step to each row: residuals of a model, along some directions.
 
     All numbers are kept as small whole numbers, so that products with features are exact.
 
@@ -160,8 +160,13 @@ def chances(odds: Floats) -> Floats:
     """Return the chance of each class that has a score: of the second of two, or of all of more."""
     if odds.shape[1] == 1:
         return np.asarray(expit(odds))
-    raised = np.exp(odds - odds.max(axis=1, keepdims=True))
+    raised = powers(odds - odds.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def powers(exponents: Floats) -> Floats:
+    """Return powers of e, number by number, which numpy's exponential does not promise."""
+    return np.asarray(expit(exponents) / expit(-exponents))
 
 
 def weights(chance: Floats) -> Floats:

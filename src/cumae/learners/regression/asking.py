@@ -1,4 +1,4 @@
-"""What is asked of each row: a shortened residual along some directions, and bins of its error."""
+"""The question to each row: a shortened residual along some directions, and bins of its error."""
 
 from __future__ import annotations
 
@@ -32,8 +32,26 @@ def bin_counts(numbers: Floats, cuts: Floats) -> Integers:
 
 
 @dataclass(frozen=True)
+class Clipping:
+    """A step that moves numbers beyond a range to its ends.
+
+    Parameters
+    ----------
+    low, high : float
+        The range.
+    """
+
+    low: float
+    high: float
+
+    @claim("REGRESS")
+    def __call__(self, numbers: Floats) -> tuple[Floats]:
+        return (np.clip(numbers, self.low, self.high),)
+
+
+@dataclass(frozen=True)
 class NumberQuestion:
-    """What a step asks of each row with a number.
+    """The question of a step to each row with a number.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What learners of numbers share: how they read rows, how steps follow, and what they answer."""
+"""The shared part of learners of numbers: rows, steps and answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import Bounds, Columns, check_rows, check_some_rows, length_of, pieces, table_of
+from cumae.data import Bounds, Columns, check_rows, check_some_rows, length_of, table_of
 from cumae.effort import Effort
+from cumae.engines import Pieces
 from cumae.errors import InvalidParameter, shown
 from cumae.learners.base import PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import KernelFeatures, additive_features
@@ -44,7 +45,7 @@ from cumae.learners.kernel.sums import (
     room,
 )
 from cumae.learners.ranged import RangedSteps, learn_with_ranges, plan_with_ranges
-from cumae.learners.regression.asking import NumberQuestion, bin_counts
+from cumae.learners.regression.asking import Clipping, NumberQuestion, bin_counts
 from cumae.learners.regression.model import NumberModel
 from cumae.learners.regression.plans import NumberPlan
 from cumae.learners.regression.posterior import NumberPosterior, NumberSum
@@ -85,8 +86,8 @@ class NumberLearning:
     ----------
     features : KernelFeatures
         How codes become features.
-    codes, numbers : array
-        Private rows, and what they have for the target.
+    parts : Pieces
+        Private rows: their codes, and what they have for the target.
     shown : array of int
         Codes of the reference rows.
     target : NumberTarget
@@ -98,18 +99,11 @@ class NumberLearning:
     """
 
     features: KernelFeatures
-    codes: Bytes
-    numbers: Floats
+    parts: Pieces
     shown: Bytes
     target: NumberTarget
     spread: Spread
     posterior: NumberPosterior
-
-    @property
-    def parts(self) -> Any:
-        """The private rows in parts."""
-        cuts = range(CHUNK, len(self.numbers), CHUNK)
-        return zip(np.split(self.codes, cuts), np.split(self.numbers, cuts), strict=True)
 
     @claim("REGRESS")
     def question(self, noise: float) -> NumberQuestion:
@@ -162,7 +156,7 @@ class NumberLearning:
             Question.of(self.features, self.posterior.mean, none), self.target, 1.0
         )
         expected = Spread(self.spread.edges * self.posterior.left, self.spread.shares)
-        cuts = error_cuts(expected, len(self.numbers), noise / COUNTED)
+        cuts = error_cuts(expected, len(self.parts), noise / COUNTED)
         total = partial(question.errors, cuts=cuts)
         counts = noisy_sum(total, self.parts, noise, source) / COUNTED
         return corrected(expected, cuts, counts, noise / COUNTED)
@@ -324,11 +318,11 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
             Where coins come from.
         """
         reference, worth = self._reference(rows, plan, source)
-        spread = self._spread(rows.y, plan, source)
+        spread = self._spread(rows.answers, plan, source)
         target, standard = self._unit(spread)
         curves, waves = self._shapes
         features = KernelFeatures.of(reference, self.columns_, source, curves=curves, waves=waves)
-        codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
+        parts = rows.both.then(features.code_rows).kept()
         shown_codes = features.codes(reference)
         start, views, moves = self._starts
         count = len(features.group_sizes) - 3
@@ -348,7 +342,7 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
             far=FARTHER if plan.strength > CLEAR else FAR,
             moves=moves,
         )
-        return NumberLearning(features, codes, rows.y, shown_codes, target, standard, posterior)
+        return NumberLearning(features, parts, shown_codes, target, standard, posterior)
 
     @claim("REGRESS")
     def _reference(self, rows: Rows, plan: NumberPlan, source: Source) -> tuple[Floats, float]:
@@ -359,19 +353,19 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
         if not plan.made_up:
             return evenly(self.columns_, source), EVEN_WORTH
         scales = (plan.counts_noise, plan.products_noise)
-        made = MadeUp(self.columns_).release(rows.X, len(rows.y), *scales, source)
+        made = MadeUp(self.columns_).release(rows.tables, len(rows.y), *scales, source)
         return made, MADE_UP_WORTH
 
     @claim("REGRESS")
-    def _spread(self, numbers: Floats, plan: NumberPlan, source: Source) -> Spread:
+    def _spread(self, numbers: Pieces, plan: NumberPlan, source: Source) -> Spread:
         """Release counts of the numbers in bins, twice, and return how they are spread."""
         low, high = self._range
-        within = np.clip(numbers, low, high)
+        within = numbers.then(Clipping(low, high))
         noise = plan.spread_noise / COUNTED
 
         def look(cuts: Floats) -> Floats:
             total = partial(bin_counts, cuts=cuts)
-            return noisy_sum(total, [(within,)], plan.spread_noise, source) / COUNTED
+            return noisy_sum(total, within, plan.spread_noise, source) / COUNTED
 
         cuts = first_cuts(low, high, first_edges((low, high)))
         first = first_spread(cuts, look(cuts), noise, low, high)

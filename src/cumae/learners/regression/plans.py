@@ -1,4 +1,4 @@
-"""How the budget of a regression is spent, from public sizes alone."""
+"""The shares of the budget of a regression, from public sizes alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MANY = 12_000  # strength from which on more sums pay, if there are public rows
 
 @dataclass(frozen=True)
 class NumberPlan:
-    """How the budget is spent.
+    """The shares of the budget.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What sums of shortened residuals say about coefficients."""
+"""Beliefs about coefficients from sums of shortened residuals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a published model of a number is read: effects in units of the number."""
+"""Readings of a published model of a number: effects in units of the number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReadableNumbers(Readable):
 
     @property
     def effects_(self) -> list[Effect]:
-        """What each column and the strongest pairs add to the mean, or to its logarithm.
+        """The effects of each column and of the strongest pairs on the mean, or on its logarithm.
 
         The strongest come first. They are computed from the published model, at no cost.
         """

@@ -1,4 +1,4 @@
-"""How numbers and errors are spread, from noisy counts of bins."""
+"""The spread of numbers and errors, from noisy counts of bins."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ class Spread:
         edges = self.edges
         places = np.clip(np.searchsorted(edges, cuts, side="right") - 1, 0, len(self.shares) - 1)
         ends, begun = np.clip(cuts, edges[0], edges[-1]), edges[places]
-        dense = self.shares / np.diff(edges)
+        widths = np.diff(edges)  # two cuts may become one by rounding
+        dense = self.shares / np.where(widths > 0, widths, 1.0)
         found = []
         for power in (1, 2, 3):
             whole = np.append(0.0, np.cumsum(dense * np.diff(edges**power) / power))

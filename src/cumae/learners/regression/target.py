@@ -11,6 +11,7 @@ import numpy as np
 from cumae.arrays import Floats
 from cumae.codec import register_kind
 from cumae.errors import InvalidData, InvalidParameter, shown
+from cumae.learners.kernel.sums import powers
 from cumae.parameters import check_real
 
 LINKS = ("identity", "log")
@@ -60,7 +61,7 @@ class NumberTarget:
         """Return the mean that a score stands for, in units of the model."""
         if self.link == "identity":
             return scores
-        return np.asarray(np.exp(np.clip(scores, -FARTHEST, FARTHEST)))
+        return np.asarray(powers(np.clip(scores, -FARTHEST, FARTHEST)))
 
     def steepness(self, scores: Floats) -> Floats:
         """Return by how much the mean follows its score."""

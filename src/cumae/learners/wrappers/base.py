@@ -263,12 +263,12 @@ class Wrapper(Learner):
 
     @property
     def takes_unlabelled(self) -> bool:
-        """Whether the base can use rows without a label."""
+        """True if the base can use rows without a label."""
         return bool(getattr(self._checked_base(), "takes_unlabelled", False))
 
     @property
     def is_exact(self) -> bool:
-        """Whether all that it published is; a table of labels is."""
+        """True if all that it published is exact; a table of labels is."""
         parts = [getattr(self, name, None) for name in ("learner_", "model_")]
         parts += getattr(self, "members_", [])
         return all(getattr(part, "is_exact", False) for part in parts if part is not None)

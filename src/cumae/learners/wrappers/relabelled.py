@@ -1,4 +1,4 @@
-"""What learners share that label rows by a hypothesis which is never published, then run a base.
+"""The shared part of learners that label rows by a secret hypothesis and then run a base.
 
 Algorithms 2, 4 and 5 of paper 1. The hypothesis must not be published, because the private points
 themselves define it. It labels the unlabelled rows; then the base learns from all of them, and what
@@ -46,7 +46,7 @@ SOME_ROWS = Or("auto", Count(0))
 
 @dataclass(frozen=True)
 class BoostSteps:
-    """What is going to be done: the schedule, and the plan of the base at its end."""
+    """The steps of a boosting: the schedule, and the plan of the base at its end."""
 
     schedule: Schedule
     base: Plan
@@ -71,7 +71,7 @@ def _facts(schedule: Schedule) -> dict[str, Fact]:
 
 
 class RelabellingWrapper(Published):
-    """What LabelBoost and IterLabelBoost share; they differ in their schedules."""
+    """The shared part of LabelBoost and IterLabelBoost; they differ in their schedules."""
 
     concept_class: ConceptClass
     constants: str

@@ -59,7 +59,7 @@ class Call(NamedTuple):
 
     @property
     def body(self) -> list[Any]:
-        """What is asked, to be compared with an earlier call of the same name."""
+        """The contents of the call, to be compared with an earlier call of the same name."""
         found = [self.X, self.users, self.clients, self.query_ids, self.as_counts]
         return found if self.whole is None else [*found, self.whole]
 
@@ -75,7 +75,7 @@ class Call(NamedTuple):
 
     @property
     def is_named(self) -> bool:
-        """Whether it has ids of users, clients or queries."""
+        """True if it has ids of users, clients or queries."""
         # By identity: an array of ids is not to be compared.
         return not (self.users is self.clients is self.query_ids is None)
 
@@ -138,7 +138,7 @@ class Asked(NamedTuple):
 
 
 class ProposedAnswers(NamedTuple):
-    """What a predictor would answer, and what that changes.
+    """The answers that a predictor would give, and the event that they make.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 
 
 class Desk(Protocol):
-    """What a predictor says to its counter. None of it changes the state, or any other object.
+    """The questions of a counter to its predictor. None of them changes any object.
 
     ``reserved`` is what ``State.reserve`` returned: the counters before the queries at hand.
     ``joins_calls`` says whether several calls may be one batch.

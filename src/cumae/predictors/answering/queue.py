@@ -69,7 +69,7 @@ class QueuedCall:
 
     @property
     def is_own(self) -> bool:
-        """Whether this thread asked."""
+        """True if this thread asked."""
         return self._thread == threading.get_ident()
 
     def refuse(self, error: BaseException) -> None:
@@ -89,7 +89,7 @@ class QueuedCall:
 
     @property
     def may_leave(self) -> bool:
-        """Whether the answers, and all that tells of them, may be seen."""
+        """True if the answers, and all that tells of them, may be seen."""
         return self.error is None and self.batch.committed
 
     def warn(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether every phase of GenericBBL can be had, and how noisy it will be: public numbers alone."""
+"""Checks that each phase of GenericBBL is affordable, and its noise: public numbers alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows and queries pay in GenericBBL: votes, a draw of labels, and sampling before both."""
+"""The price of rows and queries in GenericBBL: votes, a draw of labels, sampling before both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given to GenericBBL: its parameters and public counts, as one frozen value."""
+"""The input of GenericBBL: its parameters and public counts, as one frozen value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_EPSILON = 500.0
 
 @dataclass(frozen=True)
 class PublicCounts:
-    """What is known of the rows before any of them is read.
+    """The facts about the rows that are known before any of them is read.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class BBLOptions:
 
     @property
     def drawn_from(self) -> ConceptClass | None:
-        """What decides the cost of a draw: the class, or None for public candidates."""
+        """The source of a draw, which decides its cost: a class, or None for public candidates."""
         return self.concept if self.grid is None else None
 
     @property

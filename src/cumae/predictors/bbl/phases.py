@@ -131,7 +131,7 @@ class Kept:
 @claim("BBL")
 @dataclass(repr=False)  # a message must not show rows
 class RunningPhase:
-    """What there is during a phase; of its rows only those that will be scored are left."""
+    """The contents of a running phase; of its rows only those that will be scored are left."""
 
     sizes: PhaseSizes
     ensemble: Ensemble

@@ -117,7 +117,7 @@ class BBLState(State):
 
     @property
     def halted(self) -> bool:
-        """Whether the last "between" answer was given."""
+        """True if the last "between" answer was given."""
         votes = self.phase.votes
         return isinstance(votes, Between) and self.spent.unclear == votes.max_between
 
@@ -139,7 +139,7 @@ class BBLState(State):
 
     @property
     def train(self) -> TrainBest:
-        """What makes an ensemble of a recipe."""
+        """The function that makes an ensemble of a recipe."""
         return trains(self.fitted, self.rules)
 
     def use(self) -> None:

@@ -67,7 +67,7 @@ class Admission:
 
     @property
     def takes_all(self) -> bool:
-        """Whether every row is kept, whoever it comes from."""
+        """True if every row is kept, from any client."""
         return not self.one_per_user and self.cap is None
 
     def decide(self, count: int, users: Ids, clients: Ids) -> Admitted:
@@ -301,7 +301,7 @@ class Forecast:
 
     @property
     def late(self) -> int:
-        """How many of the last answers of the phase are given while the next one trains."""
+        """Number of the last answers of the phase that are given while the next one trains."""
         return self.rules.late_releases(self.n_rows)
 
     @classmethod

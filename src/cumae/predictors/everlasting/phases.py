@@ -86,7 +86,7 @@ def query_numbers_by_keys(keys: Sequence[bytes], n_rows: int) -> Integers:
 @claim("EVER")
 @dataclass(frozen=True)
 class PhaseSetup:
-    """What the training of all phases has in common.
+    """The options and the model that the training of all phases has in common.
 
     Parameters
     ----------
@@ -111,19 +111,19 @@ class PhaseSetup:
 
     @property
     def columns(self) -> Columns | None:
-        """What is known about the columns of encoded rows; None if nothing was declared."""
+        """The declared columns of encoded rows; None if nothing was declared."""
         return self.reader.number_columns if self.declared else None
 
     @functools.cached_property  # each answer asks
     def steady(self) -> bool:
-        """Whether votes do not drift from phase to phase, by the model and what was declared."""
+        """True if votes do not drift from phase to phase, by the model and what was declared."""
         if isinstance(self.model, Keyed):
             return isinstance(self.model.concept, STEADY)
         return isinstance(self.model, STEADY) and bool(self.reader.columns.open)
 
     @property
     def one_column(self) -> bool:
-        """Whether it is a class of one column, of thresholds or intervals."""
+        """True if it is a class of one column, of thresholds or intervals."""
         concept = self.model.concept if isinstance(self.model, Keyed) else self.model
         return isinstance(concept, Thresholds | UnionOfIntervals)
 

@@ -354,13 +354,13 @@ class EverlastingPredictor(PhasedPredictor):
 
     @property
     def trust_(self) -> float | None:
-        """How much the votes of the first phase count against the prior."""
+        """The weight of the votes of the first phase against the prior."""
         trust: float | None = self._seen_state().trust
         return trust
 
     @property
     def robustness_(self) -> Robustness:
-        """How many rows of this phase may be poisoned without moving an answer of some margin.
+        """Rows of this phase that may be poisoned without moving an answer of some margin.
 
         It follows from public counts, and bounds what anybody can do who chose these rows; see
         :class:`~cumae.predictors.everlasting.robustness.Robustness`.

@@ -67,7 +67,7 @@ class Prior:
 
     @property
     def reads_numbers(self) -> bool:
-        """Whether it can be trained on, and asked about, encoded rows."""
+        """True if it can be trained on, and asked about, encoded rows."""
         return _reads_numbers(self.learner)
 
     def unfitted_copy(self) -> Prior:

@@ -1,4 +1,4 @@
-"""How many rows of a phase may be poisoned before an answer moves: a bound from public counts.
+"""A bound on the rows of a phase that may be poisoned before an answer moves, from public counts.
 
 Each row of a phase is in one shard, and a shard has one vote. So k rows change at most k votes, no
 matter what they hold and who chose them: a label with a lead of m votes keeps a lead of m - 2 k.
@@ -20,7 +20,7 @@ MARGINS = (0.25, 0.5, 1.0)  # that are printed
 
 @dataclass(frozen=True)
 class Robustness:
-    """How many rows of a phase can be poisoned without moving an answer of a given margin.
+    """Numbers of rows of a phase that can be poisoned without moving an answer of a given margin.
 
     The margin of an answer is the lead of its label in the votes of rows that are not poisoned, as
     a share of all votes: 1 if all shards agree. With a prior, what the prior says is fixed, and the

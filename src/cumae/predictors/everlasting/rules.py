@@ -1,4 +1,4 @@
-"""What an everlasting predictor is going to do, from its parameters and public sizes alone."""
+"""The rules of an everlasting predictor, from its parameters and public sizes alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SMALLEST_OF_ONE_COLUMN = 3  # of a concept class: few rows lean to no side (repr
 
 
 class PublicSizes(NamedTuple):
-    """What ``fit`` may know of its rows before it pays: their number, and what was declared."""
+    """Facts that ``fit`` may know of its rows before it pays: their number, and declarations."""
 
     n_rows: int  # rows that are used: with user_ids one for each user
     n_classes: int
@@ -209,7 +209,7 @@ class EverlastingRules:
 
     @property
     def fresh(self) -> bool:
-        """Whether rows of ``add_unlabelled`` take the place of queries."""
+        """True if rows of ``add_unlabelled`` take the place of queries."""
         return self.schedule.fresh
 
     @functools.cached_property  # each answer asks several times, and this never changes
@@ -223,7 +223,7 @@ class EverlastingRules:
 
     @functools.cached_property  # each answer asks
     def is_named(self) -> bool:
-        """Whether somebody must be named with each query."""
+        """True if somebody must be named with each query."""
         return self.user_ids or self.client_cap is not None
 
     @property

@@ -1,4 +1,4 @@
-"""How large phases and their shards are: functions of counts and parameters, and of nothing else.
+"""The sizes of phases and of their shards: functions of counts and parameters, and of nothing else.
 
 The growth and the sizes are those of ``docs/everlasting_drift.md``, "The schedule", which has the
 model and the simulation (``benchmarks/schedule.py``) they come from.
@@ -31,7 +31,7 @@ GROWTH = 1.6  # of "auto": near the least of both errors that growth can lower
 @claim("EVER")
 @dataclass(frozen=True)
 class PhaseSchedule:
-    """How many answers a phase gives, and how many shards it has, by its number of rows.
+    """The number of answers of a phase, and of its shards, by its number of rows.
 
     Parameters
     ----------

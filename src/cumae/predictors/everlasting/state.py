@@ -144,7 +144,7 @@ class EverlastingState(State):
 
     @property
     def n_rows(self) -> int:
-        """How many rows the phase was trained on."""
+        """Number of rows that the phase was trained on."""
         return self.phase.n_rows
 
     @property
@@ -153,12 +153,12 @@ class EverlastingState(State):
 
     @property
     def late(self) -> int:
-        """How many of the last answers of the phase are given while the next one trains."""
+        """Number of the last answers of the phase that are given while the next one trains."""
         return self.phase.late
 
     @property
     def ahead(self) -> int:
-        """How many of these are given when it has been trained, while it is written in a home."""
+        """Number of these that are given after its training, while it is written in a home."""
         return min(AHEAD, self.phase.late // 2) if self.rules.background else 0
 
     @property
@@ -181,17 +181,17 @@ class EverlastingState(State):
 
     @property
     def n_kept(self) -> int:
-        """How many queries wait for the next phase."""
+        """Number of queries that wait for the next phase."""
         return self.kept.n_rows
 
     @property
     def renews(self) -> bool:
-        """Whether rows with labels train new priors; else they join the shards."""
+        """True if rows with labels train new priors; else they join the shards."""
         return self.prior is not None and self.prior.reads_numbers
 
     @property
     def n_labelled(self) -> int:
-        """How many rows with a label join those of the next phase."""
+        """Number of rows with a label that join those of the next phase."""
         return 0 if self.renews else self.labelled.n_rows
 
     @property
@@ -203,17 +203,17 @@ class EverlastingState(State):
 
     @property
     def trust_in_votes(self) -> float:
-        """How much the votes of this phase count against the prior."""
+        """The weight of the votes of this phase against the prior."""
         return trust_in(self.phase.number, self.trust or 0.0, steady=self.setup.steady)
 
     @property
     def full_weight(self) -> int:
-        """What a row weighs whose label is certain, among the queries of this phase."""
+        """The weight of a row whose label is certain, among the queries of this phase."""
         return self.phase.ensemble.n_shards if self.prior is None else FULL_WEIGHT
 
     @property
     def cap(self) -> int | None:
-        """How many rows one client may supply during this phase."""
+        """Number of rows that one client may supply during this phase."""
         return self.rules.cap(self.phase.n_rows)
 
     def given(self) -> dict[str, Any]:

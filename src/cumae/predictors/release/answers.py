@@ -60,7 +60,7 @@ class AnswerPlan:
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked of a mechanism, in public numbers.
+    """The demands on a mechanism, in public numbers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the releases share: a plan from public numbers, shards that vote, and counted answers."""
+"""The shared part of releases: a plan from public numbers, voting shards, counted answers."""
 
 from __future__ import annotations
 

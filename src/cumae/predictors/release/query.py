@@ -296,7 +296,7 @@ class QueryRelease(Release):
 
     @property
     def hypothesis_(self) -> Hypothesis:
-        """What ``"offline"`` published with its answers; it may be used freely."""
+        """The hypothesis that ``"offline"`` published with its answers; it may be used freely."""
         offline = self._settled_state().offline
         if offline is None or offline.hypothesis is None:
             raise AttributeError(

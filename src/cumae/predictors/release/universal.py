@@ -397,7 +397,7 @@ class UniversalQueryRelease(StatefulPredictor):
 
     @property
     def hypothesis_(self) -> Hypothesis:
-        """What was published for the second stage; it may be used freely."""
+        """The hypothesis that was published for the second stage; it may be used freely."""
         drawn = self._settled_state().published
         if not isinstance(drawn, Hypothesis):
             raise AttributeError(
@@ -407,7 +407,7 @@ class UniversalQueryRelease(StatefulPredictor):
 
     @property
     def student_(self) -> Any:
-        """What was trained for the second stage; it may be used freely."""
+        """The estimator that was trained for the second stage; it may be used freely."""
         student = self._settled_state().published
         if not isinstance(student, Student):
             raise AttributeError("a student is trained after the first stage, if there is one.")

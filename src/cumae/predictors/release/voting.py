@@ -62,7 +62,7 @@ class Voting:
 
     @property
     def shows_counts(self) -> bool:
-        """Whether the mechanism releases noisy vote counts, and not labels alone."""
+        """True if the mechanism releases noisy vote counts, and not labels alone."""
         return isinstance(self.rule, Majority)
 
     def ask(self, table: Any, spent: Spent, coins: Coins) -> Answers:

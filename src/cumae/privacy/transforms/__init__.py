@@ -1,4 +1,4 @@
-"""How a cost changes when rows are subsampled, relabelled, resampled, grouped or split.
+"""Costs after rows are subsampled, relabelled, resampled, grouped or split.
 
 Where the papers print a formula and a tighter one is proven, ``variant`` chooses between
 ``"paper"`` and ``"tight"``, the default.

@@ -1,4 +1,4 @@
-"""What transformed costs share: the cost that they are made of, and the choice of a formula."""
+"""The shared part of transformed costs: the cost before, and the choice of a formula."""
 
 from __future__ import annotations
 

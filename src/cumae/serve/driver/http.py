@@ -22,6 +22,8 @@ from cumae.serve.settings import ModelSettings, Settings
 from cumae.store.driver import OracleInFile
 
 SECONDS = 120
+COUNTS = "/metrics"
+LOOKED_AT = ("/models/oracle", "/models", "/v2/models/oracle")
 
 
 class OracleOverHttp:
@@ -33,10 +35,17 @@ class OracleOverHttp:
         Returns a new driver of a predictor in this process, not fitted.
     folder : str, or None
         Where the file is; None for a temporary folder.
+
+    Attributes
+    ----------
+    sights : list
+        What can be seen of all replies without reading them: addresses, statuses, headers and
+        lengths.
     """
 
     def __init__(self, make: Callable[[], Any], folder: str | None = None) -> None:
         self._file = OracleInFile(make, folder)
+        self.sights: list[Any] = []
         self._server: Any = None
         self._thread: threading.Thread | None = None
         self._port = 0
@@ -70,23 +79,35 @@ class OracleOverHttp:
                 answers += found["predictions"]
         return np.array(answers)
 
-    def published(self) -> Any:
-        """Return what everybody may see: facts, and the inputs and the output."""
-        return [self._said("GET", path) for path in ("/models/oracle", "/v2/models/oracle")]
+    def published(self) -> dict[str, Any]:
+        """Return what everybody may see: facts, inputs, counts, and all replies from outside."""
+        found = {path: json.loads(self._body("GET", path)) for path in LOOKED_AT}
+        found["/models/oracle"]["ledger"].pop("at")  # when it was looked at
+        counts = self._body("GET", COUNTS).decode()
+        # How long requests took is a matter of time, which is no part of the game.
+        found[COUNTS] = [line for line in counts.splitlines() if "_seconds" not in line]
+        return {**found, "replies": list(self.sights)}
 
     def _said(self, method: str, path: str, given: Any = None) -> Any:
         """Return what the server says; raise what it refuses."""
+        return json.loads(self._body(method, path, given))
+
+    def _body(self, method: str, path: str, given: Any = None) -> bytes:
         line = http.client.HTTPConnection("127.0.0.1", self._port, timeout=SECONDS)
         try:
             body = None if given is None else json.dumps(given).encode()
             line.request(method, path, body)
             reply = line.getresponse()
-            answer = json.loads(reply.read())
+            content = reply.read()
         finally:
             line.close()
+        if path != COUNTS:  # among which are times
+            headers = [one for one in reply.getheaders() if one[0].lower() != "date"]
+            self.sights.append([path, reply.status, headers, len(content)])
         if reply.status != http.client.OK:
-            raise Refused(reply.status, answer["code"], answer["error"])
-        return answer
+            refused = json.loads(content)
+            raise Refused(reply.status, refused["code"], refused["error"])
+        return content
 
     def _start(self) -> None:
         model = ModelSettings(str(self._file.path), name="oracle")

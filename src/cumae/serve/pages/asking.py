@@ -17,6 +17,7 @@ from cumae.serve.pages.render import HEADERS, padded
 from cumae.serve.protocol.replies import ABSTAINED
 from cumae.serve.protocol.v2 import request_id
 
+TIMES = 8  # as long as JSON of one size is a table read
 MOST_SHOWN = 1_000  # answers on a page; more come as a file
 UNANSWERED = "no answer"
 NOTHING: list[Any] = []
@@ -44,13 +45,16 @@ class AskingPages:
         many = given.get("many") == "yes"
         if many:
             text = given.file or given.get("table")
-            found = from_csv(served, text, self._server.settings.most_rows)
+            most, bodies = self._server.settings.most_rows, self._server.bodies
+            found = await bodies.work(TIMES * len(text), from_csv, served, text, most)
         else:
             found = one_question(served, given)
+        if given.get("change") == "yes":  # from the page of an answer: nothing is asked
+            return self._form(request, served, given)
         anyway = many and given.get("anyway") == "yes"
         if found.problems and not anyway:
             return self._form(request, served, given, found)
-        name = request_id(given.get("request_id").strip())
+        name = request_id(given.get("request_id").strip() or given.get("once"))
         answers = await self._server.answers(served, found.question, request, name)
         values = answers.tolist()
         if given.get("as") == "file":
@@ -74,7 +78,8 @@ class AskingPages:
             "wrong": {one.field for one in problems},
             "n_wrong": 0 if found is None else found.n_wrong,
             "many": many,
-            "request_id": given.get("request_id") or self._desk.sessions.name(),
+            "request_id": given.get("request_id") if problems else "",
+            "once": self._desk.sessions.name(),  # so that a reload is no second question
             "example": ",".join(served.form.titles),
         }
         return self._desk.show(request, "ask.html", facts, 422 if problems else 200, **shown)
@@ -105,6 +110,7 @@ class AskingPages:
             "most_shown": MOST_SHOWN,
             "asked": _asked(fields_of(served), given) if given.get("many") != "yes" else NOTHING,
             "query_id": given.get("query_ids").strip(),
+            "again": [(field.name, given.get(field.name)) for field in fields_of(served)],
         }
         return self._desk.show(request, "answer.html", facts, **shown)
 

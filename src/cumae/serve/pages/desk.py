@@ -30,7 +30,7 @@ def wants_html(request: Request) -> bool:
 
 
 class PageDesk:
-    """What all pages share.
+    """The shared part of all pages.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ class PageDesk:
     async def form(self, request: Request) -> Sent:
         """Return what a form sent; refuse one that is not of this browser."""
         body = await self.server.bodies.read(request.receive, request.headers)
-        given = sent(body, request.headers.get(b"content-type", b""))
+        kind = request.headers.get(b"content-type", b"")
+        given = await self.server.bodies.work(len(body), sent, body, kind)
         self.sessions.check(self.session(request), request.headers, given.get("token"))
         return given
 

@@ -20,12 +20,17 @@ from cumae.claims import claim
 from cumae.data import Column
 from cumae.errors import CumaeError, InvalidParameter, StoreFailed
 from cumae.serve.models import Served
-from cumae.serve.pages.words import not_covered, plain_promise, protects_asking
+from cumae.serve.pages.words import not_covered, plain_promise, protected, protects_asking
 from cumae.store import Status, status
 
 FRESH_SECONDS = 60.0  # for which a look at a ledger is shown again
 MOST_EFFECTS = 60  # columns whose effects are told
-SHOWN_FIGURES = ("accuracy", "commonest", "log_loss", "brier")
+SHOWN_FIGURES = {
+    "accuracy": "right answers",
+    "commonest": "right answers of always saying {always}",
+    "log_loss": "log loss, smaller is better",
+    "brier": "Brier score, smaller is better",
+}
 
 Facts = dict[str, Any]
 
@@ -126,6 +131,7 @@ def page_facts(served: Served, ledger: Facts | None, published: Facts) -> Facts:
     return {
         **card(served),
         "formal": {**promised.to_dict(), "full": promised.full()},
+        "protected": protected(promised),
         "not_covered": not_covered(promised, is_oracle=served.is_oracle),
         "dictionary": [entry(column) for column in named(served)],
         "ledger": ledger,
@@ -175,15 +181,24 @@ def published_about(served: Served) -> Facts:
 
 
 def effects_of(served: Served) -> list[Facts]:
-    """Return what single columns of a published model add to the log odds.
+    """Return what single columns of a published model add; none of secret models."""
+    return [] if served.is_oracle else effects_in(served.model)
 
-    There are none where models have no such parts, and none of secret models.
+
+def effects_in(learner: Any) -> list[Facts]:
+    """Return what single columns of a published model add to the log odds, the strongest first.
+
+    There are none where models have no such parts.
+
+    Parameters
+    ----------
+    learner : object
+        The model, fitted.
     """
-    learner = served.model
     if not hasattr(type(learner), "effects_"):  # a PrivateClassifier has the learner that it chose
         learner = getattr(learner, "model_", learner)
     try:
-        found = [] if served.is_oracle else list(getattr(learner, "effects_", []))
+        found = list(getattr(learner, "effects_", []))
     except CumaeError:  # so few rows that trees were fitted
         return []
     return [
@@ -210,9 +225,10 @@ def _evaluation(path: str | None) -> Facts | None:
         return None
     given = _read(path)
     try:
+        always = str(given["overall"]["commonest_class"])
         figures = [
-            {"name": name.replace("_", " "), **given["overall"][name]}
-            for name in SHOWN_FIGURES
+            {"name": name, "words": words.replace("{always}", always), **given["overall"][name]}
+            for name, words in SHOWN_FIGURES.items()
             if given["overall"].get(name) is not None
         ]
         groups = [
@@ -223,7 +239,7 @@ def _evaluation(path: str | None) -> Facts | None:
             "confidence": given["confidence"],
             "trained_on": given["trained_on"],
             "private": given["guarantee"] is not None,
-            "always": given["overall"]["commonest_class"],
+            "always": always,
             "figures": figures,
             "groups": groups,
         }

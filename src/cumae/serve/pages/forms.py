@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import heapq
 import io
 import math
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ class Option(NamedTuple):
     ----------
     place : str
         What the form sends.
-    told : str
+    text : str
         What is read.
     """
 
@@ -77,7 +78,7 @@ class Field(NamedTuple):
 
     @property
     def required(self) -> bool:
-        """Whether it must be filled in."""
+        """True if it must be filled in."""
         return not self.column.missing
 
 
@@ -140,7 +141,7 @@ class Problem(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was filled in, as a question.
+    """The cells that were filled in, as a question.
 
     Parameters
     ----------
@@ -162,7 +163,8 @@ def one_question(served: Served, given: Sent) -> Checked:
     record: dict[str, Any] = {}
     problems: list[Problem] = []
     for field in fields_of(served):
-        cell, good = _cell(field, given.get(field.name).strip())
+        text = given.get(field.name).strip()
+        cell, good = _cell(field, text, _numbers(field.column, [text])[0])
         record[field.title] = cell
         if not good:
             problems.append(Problem(0, field.name, _wish(field)))
@@ -172,7 +174,7 @@ def one_question(served: Served, given: Sent) -> Checked:
         ids.append([one] if one else None)
         if len(one) > MOST_ID or (name == USERS and served.names_users and not one):
             problems.append(Problem(0, name, f"an id has 1 to {MOST_ID} characters."))
-    rows = _rows(served, [record])
+    rows = served.form.from_records([record])
     return Checked(
         asked(rows, *ids) if not problems else RowsAsked(rows, 1), problems, len(problems)
     )
@@ -192,7 +194,7 @@ def from_csv(served: Served, text: str, most_rows: int) -> Checked:
     """
     names, lines = _table(text, served.form.titles, most_rows)
     fields = {field.title: field for field in fields_of(served)}
-    ids: dict[str, list[str]] = {name: [] for name in (QUERIES, USERS) if _has(name, names, fields)}
+    ids = [name for name in (QUERIES, USERS) if name in names and name not in fields]
     lacking = sum(name not in names for name in fields)
     strange = len(names) - (len(fields) - lacking) - len(ids)
     if lacking or strange or len(set(names)) < len(names):
@@ -200,26 +202,39 @@ def from_csv(served: Served, text: str, most_rows: int) -> Checked:
             f"the first line must name the columns of the model, each once: {lacking} are missing, "
             f"and {strange} are unknown"
         )
-    records, problems, n_wrong = [], list[Problem](), 0
-    for number, line in enumerate(lines, start=1):
-        cells = dict(zip(names, line, strict=False))
-        record: dict[str, Any] = {}
-        for title, field in fields.items():
-            cell, good = _cell(field, cells.get(title, "").strip(), from_table=True)
-            record[title] = cell
-            if not good:
-                n_wrong += 1
-                if len(problems) < MOST_PROBLEMS:
-                    problems.append(Problem(number, "", _wish(field)))
-        for name, own in ids.items():
-            own.append(cells.get(name, "").strip())
-        records.append(record)
-    question = asked(_rows(served, records), ids.get(QUERIES), ids.get(USERS))
-    return Checked(question, problems, n_wrong)
+    places = {name: place for place, name in enumerate(names)}
+
+    def cells(name: str) -> list[str]:
+        place = places[name]
+        return [line[place].strip() if place < len(line) else "" for line in lines]
+
+    columns: dict[str, list[Any]] = {}
+    wrong: list[tuple[int, Field]] = []
+    for title, field in fields.items():
+        texts = cells(title)
+        read = _read_once(field, texts)
+        columns[title] = [read[text][0] for text in texts]
+        bad_ones = {text for text, (_, good) in read.items() if not good}
+        if bad_ones:
+            wrong += [(row, field) for row, one in enumerate(texts, 1) if one in bad_ones]
+    problems = [
+        Problem(row, "", _wish(field))
+        for row, field in heapq.nsmallest(MOST_PROBLEMS, wrong, key=lambda one: one[0])
+    ]
+    named_by = {name: cells(name) for name in ids}
+    rows = served.form.from_columns(columns)
+    question = asked(rows, named_by.get(QUERIES), named_by.get(USERS))
+    return Checked(question, problems, len(wrong))
 
 
-def _has(name: str, names: list[str], fields: dict[str, Field]) -> bool:
-    return name in names and name not in fields
+def _read_once(field: Field, texts: list[str]) -> dict[str, tuple[Any, bool]]:
+    """Return what each text of a column stands for; each is read once, and all at once."""
+    distinct = list(dict.fromkeys(texts))
+    numbers = _numbers(field.column, distinct)
+    return {
+        text: _cell(field, text, number, from_table=True)
+        for text, number in zip(distinct, numbers, strict=True)
+    }
 
 
 def _table(text: str, titles: list[str], most_rows: int) -> tuple[list[str], list[list[str]]]:
@@ -247,29 +262,40 @@ def _table(text: str, titles: list[str], most_rows: int) -> tuple[list[str], lis
     return [name.strip() for name in lines[0]], lines[1:]
 
 
-def _rows(served: Served, records: list[dict[str, Any]]) -> Any:
-    return served.form.from_records(records)
+def _cell(field: Field, text: str, number: float, *, from_table: bool = False) -> tuple[Any, bool]:
+    """Return what a model gets for a text, and whether it is what was declared.
 
-
-def _cell(field: Field, text: str, *, from_table: bool = False) -> tuple[Any, bool]:
-    """Return what a model gets for a text, and whether it is what was declared."""
+    Parameters
+    ----------
+    field : Field
+        Its field.
+    text : str
+        The text.
+    number : float
+        The number for which the column takes it; NaN for one that it cannot use.
+    from_table : bool
+        Whether it stands in a table, as the column is written, and not in a field of a form.
+    """
     column = field.column
     if not text:
         return None, column.missing
     if field.kind == "choice":
-        return (text, _is_known(column, text)) if from_table else _chosen(field, text)
+        return (text, _is_known(column, text, number)) if from_table else _chosen(field, text)
     if field.kind == "number":
         by_declaration = from_table and column.declared
-        return _within(column, _read(column, text) if by_declaration else _float(text))
+        return _within(column, number if by_declaration else _float(text))
     if field.kind == "date":
         written = text if from_table else _day(column, text)
-        return written, _within(column, _read(column, written))[1]
-    return text, column.order is None or not math.isnan(_read(column, text))
+        return written, _within(column, number if from_table else _numbers(column, [written])[0])[1]
+    return text, column.order is None or not math.isnan(number)
 
 
-def _read(column: Column, text: str) -> float:
-    """Return the number that stands for a text; NaN if it cannot be used."""
-    return float(column.read(np.array([text], dtype=object))[0, 0])
+def _numbers(column: Column, texts: list[str]) -> list[float]:
+    """Return the numbers that stand for texts; NaN for one that cannot be used."""
+    if column.kind == "numbers" and not column.declared:
+        return [math.nan] * len(texts)
+    found: list[float] = column.read(np.array(texts, dtype=object))[:, 0].tolist()
+    return found
 
 
 def _chosen(field: Field, text: str) -> tuple[Any, bool]:
@@ -284,9 +310,9 @@ def _chosen(field: Field, text: str) -> tuple[Any, bool]:
     return bool(place), True
 
 
-def _is_known(column: Column, text: str) -> bool:
+def _is_known(column: Column, text: str, number: float) -> bool:
     if column.categories is None:
-        return not math.isnan(_read(column, text))
+        return not math.isnan(number)
     return text in {
         str(one) for one in (*column.categories, *column.readable_categories, *column.known)
     }

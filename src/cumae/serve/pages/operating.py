@@ -8,7 +8,6 @@ import math
 import shutil
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 from cumae.claims import claim
 from cumae.serve.app import Reply, Request
@@ -16,11 +15,12 @@ from cumae.serve.errors import bad, unknown
 from cumae.serve.models import Served
 from cumae.serve.pages.desk import PageDesk, moved, wants_html
 from cumae.serve.pages.facts import Facts
-from cumae.serve.pages.pictures import throughput_chart, times_chart
+from cumae.serve.pages.pictures import phases_chart, throughput_chart, times_chart
 from cumae.store import backup
 
 MINUTE = 60.0
 MOST_MINUTES = 24 * 60
+MOST_SAID = 64
 PAGE = "/admin"
 
 
@@ -38,7 +38,7 @@ class OperatingPages:
         self._minutes: deque[Facts] = deque(maxlen=MOST_MINUTES)
         self._phases: dict[str, list[Facts]] = {}
         self._rows_before = 0
-        self._said = ""  # what the last order did
+        self._said: dict[str, str] = {}  # what orders did, by the sessions that gave them
 
     async def watch(self) -> None:
         """Note rows and phases once a minute, beside all requests."""
@@ -55,6 +55,12 @@ class OperatingPages:
         self._rows_before = rows
         self._note_phases()
 
+    def _running(self) -> Facts:
+        """Return the rows of the minute that has not ended."""
+        rows = sum(self._server.metrics.rows(name) for name in self._server.house.models)
+        minute = int(self._desk.clock() // MINUTE)
+        return {"minute": minute + 1, "rows": rows - self._rows_before}
+
     def _note_phases(self) -> None:
         """Note phases that have begun."""
         minute = int(self._desk.clock() // MINUTE)
@@ -63,7 +69,14 @@ class OperatingPages:
             known = self._phases.setdefault(served.name, [])
             if phase is not None and (not known or known[-1]["phase"] != phase):
                 answered = served.facts()["answered"]
-                known.append({"phase": phase, "since": _day(minute * MINUTE), "answers": answered})
+                known.append(
+                    {
+                        "phase": phase,
+                        "minute": minute,
+                        "since": _day(minute * MINUTE),
+                        "answers": answered,
+                    }
+                )
 
     async def admin(self, request: Request) -> Reply:
         """Tell how the server is."""
@@ -72,9 +85,9 @@ class OperatingPages:
         if not wants_html(request):
             return self._desk.show(request, "", facts)
         charts = [throughput_chart(facts["minutes"]), times_chart(facts["times"])]
-        said, self._said = self._said, ""
-        shown: dict[str, Any] = {"charts": [one for one in charts if one is not None], "said": said}
-        return self._desk.show(request, "admin.html", facts, **shown)
+        charts += [one for one in [phases_chart(facts["phases"], facts["minutes"])] if one]
+        said = self._said_to(request)
+        return self._desk.show(request, "admin.html", facts, charts=charts, said=said)
 
     async def verify(self, request: Request) -> Reply:
         """Walk the ledger of an oracle now."""
@@ -83,8 +96,7 @@ class OperatingPages:
         if found is None:
             raise bad("a published model has no ledger")
         state = "fits" if found["verified"] else f"is in trouble: {found['trouble']}"
-        self._said = f"The ledger of {served.name} {state}."
-        return moved(PAGE)
+        return self._done(request, f"The ledger of {served.name} {state}.")
 
     async def backup(self, request: Request) -> Reply:
         """Write a backup of an oracle into the folder of the settings; its keys are not in it."""
@@ -95,8 +107,7 @@ class OperatingPages:
         now = dt.datetime.fromtimestamp(self._desk.clock(), dt.UTC)
         copy = Path(folder) / f"{served.name}-{now:%Y-%m-%d-%H%M%S}.db"
         await asyncio.to_thread(backup, served.settings.path, str(copy))
-        self._said = f"A backup was written: {copy.name}. Its keys are not in it."
-        return moved(PAGE)
+        return self._done(request, f"A backup was written: {copy.name}. Its keys are not in it.")
 
     async def revoke(self, request: Request) -> Reply:
         """Revoke a key for ever."""
@@ -105,8 +116,20 @@ class OperatingPages:
         if keys is None or name not in {key.name for key in keys.read()}:
             raise unknown()
         await asyncio.to_thread(keys.revoke, name)
-        self._said = f"The key {name} is revoked."
+        return self._done(request, f"The key {name} is revoked.")
+
+    def _done(self, request: Request, sentence: str) -> Reply:
+        """Lead back to the page, and say there what was done to the one who ordered it."""
+        session = self._desk.session(request)
+        if session is not None:
+            while len(self._said) >= MOST_SAID:
+                del self._said[next(iter(self._said))]
+            self._said[session.nonce] = sentence
         return moved(PAGE)
+
+    def _said_to(self, request: Request) -> str:
+        session = self._desk.session(request)
+        return "" if session is None else self._said.pop(session.nonce, "")
 
     async def _ordered(self, request: Request) -> Served:
         """Return the oracle that an order is about, after its form was checked."""
@@ -125,7 +148,7 @@ class OperatingPages:
             "rows": {one.name: server.metrics.rows(one.name) for one in seen},
             "internal_errors": server.metrics.internal_errors,
             "ready": server.house.is_ready and not server.stopping,
-            "minutes": list(self._minutes),
+            "minutes": [*self._minutes, self._running()],
             "times": _times(server.metrics.times),
             "refusals": refusals(server.metrics.refusals),
             "phases": {one.name: self._phases.get(one.name, []) for one in seen},
@@ -184,7 +207,8 @@ def _disk(seen: list[Served]) -> list[Facts]:
         for one in seen
         if one.is_oracle and "://" not in one.settings.path
     }
-    found = [shutil.disk_usage(folder) for folder in sorted(folders)]
+    disks = {folder.stat().st_dev: folder for folder in sorted(folders)}
+    found = [shutil.disk_usage(folder) for folder in disks.values()]
     return [{"free": one.free, "total": one.total} for one in found]
 
 

@@ -12,7 +12,10 @@ from cumae.charts import Chart, Point, Series, steps
 BAND = 2.0  # standard deviations
 MOST_BARS = 12  # categories that are named below a chart
 LETTERS = 60  # of all of them together
-MOST_TICKS = 5
+DAYS = (0.1, 0.5, 0.9)  # of an axis, at which days are named
+MOST_NAME = 30  # letters in a legend
+TEN_MINUTES = 10
+MOST_LOOKS = 4
 SIDE = 0.06  # of an axis, that is left free beside the first and the last category
 
 
@@ -42,8 +45,8 @@ def effect_chart(place: int, effect: dict[str, Any]) -> Chart:
     return Chart(
         f"effect-{place}",
         effect["column"] if len(effect["column"]) <= 50 else f"{effect['column'][:47]}...",
-        "Above 0 the answer is more often yes, below 0 less often. The band holds the truth about "
-        "the model's own uncertainty in 95 of 100 cases.",
+        "Above 0 the last class becomes more likely, below 0 less likely. The band is what noise "
+        "and chance leave open: two standard deviations to each side.",
         effect["column"][:60],
         "added to the log odds",
         series,
@@ -54,6 +57,8 @@ def effect_chart(place: int, effect: dict[str, Any]) -> Chart:
     )
 
 
+SHARES = {"accuracy": "this model", "commonest": "always saying {always}"}
+WORDS = {None: "missing", True: "yes", False: "no"}
 Told = tuple[list[Series], Point, list[tuple[float, str]]]
 
 
@@ -62,19 +67,19 @@ def _lines(effect: dict[str, Any], numbers: Sequence[float | None], ends: Sequen
     xs = [numbers[place] or 0.0 for place in inside]
     odds, band = effect["log_odds"], [ends[place] for place in inside]
     points = [(x, odds[place]) for x, place in zip(xs, inside, strict=True)]
-    series = [Series("effect", points, 0, dots=False, band=band)]
-    wide = (xs[0], xs[-1]) if xs[-1] > xs[0] else (xs[0] - 1, xs[0] + 1)
     missing = [place for place, one in enumerate(numbers) if one is None]
+    named = effect["column"][:MOST_NAME] if missing else ""
+    series = [Series(named, points, 0, dots=False, band=band)]
+    wide = (xs[0], xs[-1]) if xs[-1] > xs[0] else (xs[0] - 1, xs[0] + 1)
     if missing:
         own = odds[missing[0]]
         series.append(Series("missing", [(wide[0], own), (wide[1], own)], 1, dots=False))
     texts = {x: str(effect["values"][place]) for x, place in zip(xs, inside, strict=True)}
     is_date = isinstance(effect["values"][inside[0]], str)
-    chosen = [xs[round(part * (len(xs) - 1) / 4)] for part in range(MOST_TICKS)]
-    ticks = [
-        (x, texts[x][:10] if is_date else f"{x:g}") for x in dict.fromkeys(chosen[:: 1 + is_date])
-    ]
-    return series, wide, ticks
+    if not is_date:
+        return series, wide, _levels(*wide)
+    chosen = [xs[round(part * (len(xs) - 1))] for part in DAYS]
+    return series, wide, [(x, texts[x][:10]) for x in dict.fromkeys(chosen)]
 
 
 def _categories(effect: dict[str, Any], ends: Sequence[Point]) -> Told:
@@ -83,10 +88,10 @@ def _categories(effect: dict[str, Any], ends: Sequence[Point]) -> Told:
     if len(order) > MOST_BARS:  # those that matter most; the table has all
         order = sorted(sorted(order, key=lambda place: -abs(odds[place]))[:MOST_BARS])
     points = [(float(at), odds[place]) for at, place in enumerate(order)]
-    series = [Series("effect", points, 0, line=False, band=[ends[place] for place in order])]
+    series = [Series("", points, 0, line=False, band=[ends[place] for place in order])]
     letters = max(2, LETTERS // len(order))
     names = [effect["values"][place] for place in order]
-    words = ["missing" if one is None else str(one) for one in names]
+    words = [WORDS[one] if one is None or isinstance(one, bool) else str(one) for one in names]
     ticks = [
         (float(at), one if len(one) <= letters else f"{one[: letters - 1]}\u2026")
         for at, one in enumerate(words)
@@ -123,7 +128,7 @@ def attack_chart(groups: Sequence[tuple[str, Sequence[Point]]]) -> Chart:
         bugs.
     """
     series = [
-        Series(name, sorted(points), look, line=look < len(groups) - 1)
+        Series(name, sorted(points), look, line=look < len(groups) - 1 and _all_differ(points))
         for look, (name, points) in enumerate(groups)
         if points
     ]
@@ -146,6 +151,11 @@ def attack_chart(groups: Sequence[tuple[str, Sequence[Point]]]) -> Chart:
     )
 
 
+def _all_differ(points: Sequence[Point]) -> bool:
+    """Tell whether no two points lie above each other, so that a line through them says more."""
+    return len({x for x, _ in points}) == len(points)
+
+
 def audit_chart(attacks: Sequence[dict[str, Any]]) -> Chart | None:
     """Return the attacks of an audit as a chart; None if none has a finite epsilon."""
     finite = [one for one in attacks if one["claimed"] and one["proven"] is not None]
@@ -161,32 +171,105 @@ def audit_chart(attacks: Sequence[dict[str, Any]]) -> Chart | None:
     return attack_chart(sides)
 
 
-def throughput_chart(samples: Sequence[dict[str, Any]]) -> Chart | None:
-    """Return rows answered a minute; None before there are two minutes.
+def score_chart(found: dict[str, Any]) -> Chart:
+    """Return how many answers of a published model are right, with intervals.
 
     Parameters
     ----------
-    samples : sequence of dict
-        For each minute its start and its rows, as ``operating`` tells them.
+    found : dict
+        Its evaluation, as ``facts`` tells it.
     """
-    if len(samples) < 2:
-        return None
-    first, last = samples[0]["minute"], samples[-1]["minute"]
-    points = [((one["minute"] - first) / 1.0, float(one["rows"])) for one in samples]
-    top = max(1.0, 1.1 * max(rows for _, rows in points))
-    span = max(1.0, float(last - first))
+    shown = {one["name"]: one for one in found["figures"] if one["name"] in SHARES}
+    bars = [(SHARES[name].format(always=found["always"]), one) for name, one in shown.items()]
+    bars += [(one["name"], one) for one in found["groups"]][:MOST_BARS]
+    letters = max(4, LETTERS // max(1, len(bars)))
+    points = [(float(at), one["value"]) for at, (_, one) in enumerate(bars)]
+    ends = [(one["low"], one["high"]) for _, one in bars]
+    return Chart(
+        "score",
+        "Right answers",
+        "How many of 100 answers are right, with an interval for each figure.",
+        "",
+        "of 100 answers",
+        (Series("", points, line=False, band=ends),),
+        (-0.5, len(bars) - 0.5),
+        (0.0, 1.0),
+        [
+            (float(at), name if len(name) <= letters else f"{name[: letters - 1]}\u2026")
+            for at, (name, _) in enumerate(bars)
+        ],
+        [(part / 100, f"{part}") for part in range(0, 101, 20)],
+    )
+
+
+def throughput_chart(minutes: Sequence[dict[str, Any]]) -> Chart:
+    """Return rows answered a minute, over ten minutes or more.
+
+    Parameters
+    ----------
+    minutes : sequence of dict
+        For each minute its number and its rows, as ``operating`` tells them.
+    """
+    now = minutes[-1]["minute"]
+    span = float(max(TEN_MINUTES, now - minutes[0]["minute"]))
+    points = [(span - (now - one["minute"]), float(one["rows"])) for one in minutes]
+    top = max(2.0, 1.1 * max(rows for _, rows in points))
     return Chart(
         "throughput",
         "Rows answered in each minute",
         "All models together, since this server began, for a day at most.",
         "minutes ago",
         "rows",
-        (Series("rows", points, dots=False),),
+        (Series("", points, dots=len(points) <= 2 * TEN_MINUTES),),
         (0.0, span),
         (0.0, top),
-        [(span * part, f"{span * (1 - part):.0f}") for part in (0.0, 0.25, 0.5, 0.75, 1.0)],
+        _ago(span),
         steps(top),
     )
+
+
+def phases_chart(
+    phases: dict[str, list[dict[str, Any]]], minutes: Sequence[dict[str, Any]]
+) -> Chart | None:
+    """Return the phases of oracles over time; None if there is no oracle.
+
+    Parameters
+    ----------
+    phases : dict of str to list of dict
+        For each oracle the phases that were seen to begin, as ``operating`` tells them.
+    minutes : sequence of dict
+        The minutes of the other chart.
+    """
+    now = minutes[-1]["minute"]
+    span = float(max(TEN_MINUTES, now - minutes[0]["minute"]))
+    known = [(name, found) for name, found in phases.items() if found][:MOST_LOOKS]
+    if not known:
+        return None
+    series = []
+    for look, (name, found) in enumerate(known):
+        points = []
+        for one, other in zip(found, [*found[1:], {"minute": now}], strict=True):
+            ends = (max(0.0, span - (now - at["minute"])) for at in (one, other))
+            points += [(x, float(one["phase"])) for x in ends]
+        short = name if len(name) <= MOST_NAME // 2 else f"{name[: MOST_NAME // 2 - 1]}\u2026"
+        series.append(Series(short, points, look, dots=False))
+    top = 1.0 + max(one["phase"] for _, found in known for one in found)
+    return Chart(
+        "phases",
+        "Phases of oracles",
+        "In each phase the models learn anew from the questions of the one before.",
+        "minutes ago",
+        "phase",
+        tuple(series),
+        (0.0, span),
+        (0.0, top),
+        _ago(span),
+        [(level, text) for level, text in steps(max(2.0, top)) if level == int(level)],
+    )
+
+
+def _ago(span: float) -> list[tuple[float, str]]:
+    return [(span * part, f"{span * (1 - part):.0f}") for part in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 def times_chart(times: Sequence[dict[str, Any]]) -> Chart:
@@ -203,11 +286,14 @@ def times_chart(times: Sequence[dict[str, Any]]) -> Chart:
         "times",
         "How long requests took",
         "Requests since this server began, in coarse buckets: finer ones could tell about rows.",
-        "time of a request",
+        "time of a request, up to",
         "requests",
-        (Series("requests", points, bars=True),),
+        (Series("", points, bars=True),),
         (-0.6, len(points) - 0.4),
         (0.0, top),
-        [(float(at), one["bound"]) for at, one in enumerate(times)],
+        [
+            (float(at), "more" if one["seconds"] is None else f"{one['seconds']:g} s")
+            for at, one in enumerate(times)
+        ],
         steps(top),
     )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
+
+from markupsafe import Markup
 
 import cumae
 
 ID = re.compile(r"[A-Z][A-Z0-9]{1,19}")
 PACKAGE = Path(cumae.__file__).parent
 PLACES = (PACKAGE / "proofs", PACKAGE.parents[1] / "proofs")
+PARTS = ("Assum", "Code:", "1. ", "2. ", "3. ", "4. ", "5. ", "6. ", "7. ", "8. ", "9. ")
+MARKS = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s][^*]*)\*|\[([^\]]+)\]\([^)\s]+\)")
 HEADING, LIST = "heading", "list"
 
 
@@ -65,8 +70,36 @@ def parts(text: str) -> list[Part]:
         elif lines and lines[0].startswith(("    ", "```")):
             found.append(Part("code", ["\n".join(lines)]))
         elif lines:
-            found.append(Part("text", _joined(lines, "Claim: ", "Status: ", "Relation: ", "Assum")))
+            found += _of_text(lines)
     return found
+
+
+def _of_text(lines: list[str]) -> list[Part]:
+    """Return a block of text, with a list at its end if there is one."""
+    first = next((at for at, line in enumerate(lines) if line.startswith("- ")), len(lines))
+    found = [Part("text", _joined(lines[:first], "Claim: ", "Status: ", "Relation: ", *PARTS))]
+    if first < len(lines):
+        found.append(Part(LIST, _joined(lines[first:], "- ")))
+    return found
+
+
+def inline(text: str) -> Markup:
+    """Return a line with its code, its emphasis and its links, all of its text escaped.
+
+    Examples
+    --------
+    >>> from cumae.serve.pages.proofs import inline
+    >>> inline("*a* `b < c` [d](e.md)")
+    Markup('<em>a</em> <code>b &lt; c</code> d')
+    """
+    pieces = MARKS.split(text)
+    made = [escape(pieces[0])]
+    for code, strong, weak, link, after in zip(*(pieces[at::5] for at in range(1, 6)), strict=True):
+        for kind, held in (("code", code), ("b", strong), ("em", weak), ("", link)):
+            if held is not None:
+                made.append(f"<{kind}>{escape(held)}</{kind}>" if kind else escape(held))
+        made.append(escape(after))
+    return Markup("".join(made))  # noqa: S704 - escaped above
 
 
 def _joined(lines: list[str], *starts: str) -> list[str]:

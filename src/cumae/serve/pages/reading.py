@@ -13,7 +13,7 @@ from cumae.serve.errors import Refused, unknown
 from cumae.serve.models import Served
 from cumae.serve.pages.desk import PageDesk, moved, wants_html
 from cumae.serve.pages.facts import Facts, card, effects_of, page_facts, published_about
-from cumae.serve.pages.pictures import audit_chart, effect_chart
+from cumae.serve.pages.pictures import audit_chart, effect_chart, score_chart
 from cumae.serve.pages.proofs import parts, proof
 from cumae.serve.pages.render import HEADERS, STATIC
 
@@ -84,7 +84,10 @@ class ReadingPages:
         ]
         audit = facts["audit"]
         chart = None if audit is None else audit_chart(audit["attacks"])
-        return self._desk.show(request, "model.html", facts, charts=charts, audit_chart=chart)
+        found = facts["evaluation"]
+        shown: dict[str, Any] = {"charts": charts, "audit_chart": chart}
+        shown["score_chart"] = None if found is None else score_chart(found)
+        return self._desk.show(request, "model.html", facts, **shown)
 
     async def _effects_of(self, served: Served) -> list[Facts]:
         if served.name not in self._effects:  # it takes a moment, and never changes
@@ -133,7 +136,9 @@ class ReadingPages:
     async def sign_out(self, request: Request) -> Reply:
         """End a session."""
         await self._desk.form(request)
-        secure = self._desk.is_secure(request)
+        secure, session = self._desk.is_secure(request), self._desk.session(request)
+        if session is not None and session.is_signed_in:
+            self._desk.sessions.end(session)
         return moved("/", self._desk.sessions.cookie(None, secure=secure))
 
 

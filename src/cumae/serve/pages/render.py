@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 import cumae
 from cumae import charts
-from cumae.serve.pages import words
+from cumae.serve.pages import proofs, words
 
 HERE = Path(__file__).parent
 HTML = b"text/html; charset=utf-8"
@@ -58,6 +58,7 @@ TEMPLATES.globals.update(
     version=cumae.__version__,
     count=words.count,
     size=words.size,
+    inline=proofs.inline,
     drawn=lambda chart: Markup(charts.svg(chart)),  # noqa: S704 - it escapes all its texts
 )
 

@@ -43,7 +43,7 @@ class Session(NamedTuple):
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether somebody gave a key."""
+        """True if somebody gave a key."""
         return self.key != NOBODY
 
 
@@ -61,6 +61,7 @@ class Sessions:
     def __init__(self, source: Source = SYSTEM, clock: Callable[[], float] = time.time) -> None:
         self._source, self._clock = source, clock
         self._secret = source.words(WORDS).tobytes()
+        self._ended: dict[str, int] = {}  # sessions that somebody ended before their time
 
     def read(self, headers: Headers, *, secure: bool) -> Session | None:
         """Return the session of a request; None if there is none that is valid.
@@ -80,12 +81,19 @@ class Sessions:
                 continue
             found = Session(match[1], int(match[2]), match[3])
             if hmac.compare_digest(self._mac("cookie", found), match[4]):
-                return found if self._clock() < found.until else None
+                is_over = self._clock() >= found.until or found.nonce in self._ended
+                return None if is_over else found
         return None
 
     def new(self, key: str = NOBODY) -> Session:
         """Return a new session."""
         return Session(key, int(self._clock()) + SECONDS, self.name())
+
+    def end(self, session: Session) -> None:
+        """End a session that was signed in, also for whoever has a copy of its cookie."""
+        now = self._clock()
+        self._ended = {nonce: until for nonce, until in self._ended.items() if until > now}
+        self._ended[session.nonce] = session.until
 
     def name(self) -> str:
         """Return a name that nothing else has."""

@@ -55,6 +55,32 @@ def of_yours(guarantee: Guarantee) -> str:
     return "your row had been another one"
 
 
+def protected(guarantee: Guarantee) -> str:
+    """Return who is protected, in sentences.
+
+    Examples
+    --------
+    >>> from cumae.privacy import Guarantee
+    >>> from cumae.serve.pages.words import protected
+    >>> protected(Guarantee(1.0, 0.0, "one training row", "one row is replaced", ()))
+    'Everybody to whom one of the rows belongs. Those who ask are not part of the promise.'
+    """
+    what = guarantee.protects
+    if guarantee.void:
+        return "Nobody."
+    if USER in what:
+        return "Every person, with all of their rows and all of their questions together."
+    if "private label" in what:
+        who = "Everybody to whom one of the rows belongs, as far as its label goes."
+    elif "training row" not in what and "query" in what:
+        return "Everybody who asks, question by question."
+    else:
+        who = "Everybody to whom one of the rows belongs."
+    if protects_asking(guarantee):
+        return f"{who} Everybody who asks is protected by the same promise, question by question."
+    return f"{who} Those who ask are not part of the promise."
+
+
 def protects_asking(guarantee: Guarantee) -> bool:
     """Tell whether a promise is one to those who ask as well."""
     return not guarantee.void and ("query" in guarantee.protects or USER in guarantee.protects)

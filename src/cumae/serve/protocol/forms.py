@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.serve.errors import bad
 
 NUMBERS, CELLS, FRAME = "numbers", "cells", "frame"
@@ -25,6 +26,7 @@ COUNTED = (float, int, bool)  # types of JSON that are numbers
 PLAIN = {*COUNTED, type(None)}
 
 
+@claim("SERVE")
 @dataclass(frozen=True)
 class RowFormat:
     """The form in which a model takes its rows, and the names of its columns.
@@ -127,7 +129,7 @@ class RowFormat:
 
 
 class RowsAsked(NamedTuple):
-    """What a request asks.
+    """The question of a request.
 
     Parameters
     ----------

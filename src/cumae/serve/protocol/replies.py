@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.claims import claim
+
 ABSTAINED = -1  # the answer to a row that could not be used
 OUTPUT = "answer"
 
 
+@claim("SERVE")
 class Labels:
     """The classes of a model, as they are written in each protocol.
 
@@ -80,11 +83,13 @@ def _escapes(words: list[str]) -> int:
     return max(len(json.dumps(word, ensure_ascii=False).encode()) for word in words) - longest
 
 
+@claim("SERVE")
 def predictions(labels: Labels, answers: NDArray[Any]) -> bytes:
     """Return the reply of KServe's first protocol, and of MLflow."""
     return b'{"predictions":[%b]}' % labels.json_values(answers).encode()
 
 
+@claim("SERVE")
 def tensor_reply(
     labels: Labels, answers: NDArray[Any], head: dict[str, str], *, binary: bool
 ) -> tuple[bytes, int]:

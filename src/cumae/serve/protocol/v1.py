@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from cumae.claims import claim
 from cumae.errors import MissingPackage
 from cumae.extras import pa, pq
 from cumae.serve.errors import bad, too_large, unsupported
@@ -20,6 +21,7 @@ CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
 FRAMES = ("dataframe_split", "dataframe_records", "instances", "inputs")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 IDS = ("query_ids", "user_ids")
+UNHELD = (ValueError, OverflowError)  # of dates before the year 1, or after 9999
 
 
 class UnpackLimits(NamedTuple):
@@ -124,12 +126,14 @@ def _from_named_rows(form: RowFormat, names: Any, rows: list[Any]) -> Any:
     return form.from_columns(columns)
 
 
+@claim("SERVE")
 def _from_csv(form: RowFormat, body: bytes, sizes: UnpackLimits) -> Any:
     """Return the rows of CSV with a line of names; numbers are read where numbers belong."""
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise bad("text/csv must be UTF-8") from None
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a long cell is no fault of rows
     lines = csv.reader(io.StringIO(text, newline=""))
     try:
         names = next(lines, None)
@@ -180,7 +184,7 @@ def _from_parquet(form: RowFormat, body: bytes, sizes: UnpackLimits) -> Any:
             if count > sizes.rows or n_bytes > sizes.unpacked:
                 raise too_large("more rows or bytes than this server takes in one request")
             for name, column in zip(piece.schema.names, piece.columns, strict=True):
-                columns[name] += column.to_pylist()
+                columns[name] += _values(column)
     except MissingPackage:
         raise unsupported("this server cannot read Parquet files") from None
     except (pa.ArrowException, OSError, ValueError, OverflowError):
@@ -188,6 +192,23 @@ def _from_parquet(form: RowFormat, body: bytes, sizes: UnpackLimits) -> Any:
     if form.names is None and len(columns) == form.width:
         columns = dict(zip(form.titles, columns.values(), strict=True))
     return form.from_columns({name: [_written(one) for one in columns[name]] for name in columns})
+
+
+@claim("SERVE")
+def _values(column: Any) -> list[Any]:
+    """Return the cells of a column; a date that Python cannot hold is missing."""
+    try:
+        found: list[Any] = column.to_pylist()
+    except UNHELD:
+        return [_value(one) for one in column]
+    return found
+
+
+def _value(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except UNHELD:
+        return None
 
 
 def _written(cell: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.serve.errors import Refused, bad
 from cumae.serve.protocol.forms import RowFormat, RowsAsked, asked, cells, floats, plain_floats
 from cumae.serve.protocol.replies import OUTPUT
@@ -134,6 +135,7 @@ def _parameters(given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@claim("SERVE")
 def _tensor(given: Any, data: memoryview) -> tuple[_Tensor, memoryview]:
     """Return a tensor, and the binary data that are left after it."""
     if not isinstance(given, dict):
@@ -258,6 +260,7 @@ def _ends(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(info.min), float(info.max)
 
 
+@claim("SERVE")
 def _question(form: RowFormat, tensors: list[_Tensor]) -> RowsAsked:
     """Return the rows of tensors: one table, or one tensor for each column."""
     ids: dict[str, Any] = {}

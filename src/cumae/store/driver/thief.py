@@ -40,7 +40,7 @@ Rows = dict[tuple[Any, ...], None]  # in order, as they are stored
 
 @dataclass(frozen=True)
 class Stolen:
-    """What a thief can see of an oracle in a file at one moment, without its keys.
+    """The view of a thief of an oracle in a file at one moment, without its keys.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Stolen:
 
     @property
     def n_bytes(self) -> int:
-        """How many encrypted bytes were written since the last look."""
+        """Number of encrypted bytes that were written since the last look."""
         return sum(cell for row in self.new for cell in row if isinstance(cell, int))
 
     def numbers(self) -> list[float]:

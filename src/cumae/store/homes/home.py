@@ -1,4 +1,4 @@
-"""What every home of an oracle can do. It knows rows of tables, and nothing of what they mean."""
+"""Homes of oracles: they know rows of tables, and nothing of what the rows mean."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Sweep(NamedTuple):
 
 @dataclass
 class Transaction:
-    """What is committed as one.
+    """The writes that are committed as one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How the rows of an oracle are written to PostgreSQL."""
+"""The rows of an oracle as they are written to PostgreSQL."""
 
 from __future__ import annotations
 

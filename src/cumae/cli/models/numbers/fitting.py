@@ -1,4 +1,4 @@
-"""What ``cumae fit`` fits to a number, and what ``cumae plan`` says about it."""
+"""The models that ``cumae fit`` fits to a number, and what ``cumae plan`` says about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``cumae score`` says about a model of a number."""
+"""The figures of ``cumae score`` about a model of a number."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a model by noisy sums says: effects of columns, as numbers, text and pictures."""
+"""The contents of a model by noisy sums: effects of columns, as numbers, text and pictures."""

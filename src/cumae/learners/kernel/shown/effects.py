@@ -1,4 +1,4 @@
-"""What single columns and pairs of columns add to the scores of a published model.
+"""The effects of single columns and pairs of columns on the scores of a published model.
 
 The score of a row is taken apart as if columns were independent: a constant, what each column adds
 on the average over all others, what each pair adds beyond its two columns, and a rest of triples
@@ -33,7 +33,7 @@ Complex = NDArray[np.complex128]
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a column, or a pair of columns beyond its two columns, adds to the log odds.
+    """The effect of a column, or of a pair beyond its two columns, on the log odds.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a column can hold, each with its share of the rows and its features.
+    """The values that a column can hold, each with its share of the rows and its features.
 
     Parameters
     ----------

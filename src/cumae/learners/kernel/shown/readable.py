@@ -1,4 +1,4 @@
-"""How a published model is read: effects as values, as text and as pictures."""
+"""Readings of a published model: effects as values, as text and as pictures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Readable:
 
     @property
     def effects_(self) -> list[Effect]:
-        """What each column and the strongest pairs of columns add to the log odds.
+        """The effects of each column and of the strongest pairs of columns on the log odds.
 
         The strongest come first. They are computed from the published model, at no cost.
         """

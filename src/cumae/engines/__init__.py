@@ -1,0 +1,23 @@
+"""Where sums over rows are computed: this process, processes, or a cluster.
+
+An engine has a table in numbered pieces, and computes a pure function of each. Sums are sums of
+whole numbers, so that they are the same for any pieces, workers, retries and any order. Nothing of
+privacy lives here: noise is drawn by the driver alone, after the sum.
+"""
+
+from cumae.engines.answered import AnsweredRows
+from cumae.engines.engine import RowEngine
+from cumae.engines.here import Here, Processes, cut, files_in_pieces, summed
+from cumae.engines.pieces import Pieces, row_count
+
+__all__ = [
+    "AnsweredRows",
+    "Here",
+    "Pieces",
+    "Processes",
+    "RowEngine",
+    "cut",
+    "files_in_pieces",
+    "row_count",
+    "summed",
+]

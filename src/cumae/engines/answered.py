@@ -1,0 +1,55 @@
+"""Rows with answers, which are arrays or in pieces on an engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from cumae.data import Columns
+from cumae.engines.here import cut
+from cumae.engines.pieces import Filling, Pieces
+
+
+@dataclass(frozen=True)
+class AnsweredRows:
+    """Encoded rows with their labels or numbers.
+
+    Parameters
+    ----------
+    X : array, or Pieces
+        The rows; in pieces, they may have their answers beside them.
+    y : array, or Pieces
+        The answers; ``Pieces`` if they stand beside the rows on their engine.
+    """
+
+    X: Any
+    y: Any
+
+    @property
+    def both(self) -> Pieces:
+        """The private rows in pieces, with their answers."""
+        return self.X if isinstance(self.y, Pieces) else cut(self.X, self.y)
+
+    @property
+    def tables(self) -> Pieces:
+        """The private rows in pieces, without their answers."""
+        return self.X.only(0) if isinstance(self.y, Pieces) else cut(self.X)
+
+    @property
+    def answers(self) -> Pieces:
+        """The answers of the private rows in pieces."""
+        return cut(self.y)
+
+    def filled(self, columns: Columns) -> Self:
+        """Return rows whose missing numbers stand in the middle of ranges that were found since.
+
+        Parameters
+        ----------
+        columns : Columns
+            All columns, with these ranges.
+        """
+        if isinstance(self.X, Pieces):
+            return replace(self, X=self.X.then(Filling(columns)))
+        table = self.X.copy()
+        columns.fill(table)
+        return replace(self, X=table)

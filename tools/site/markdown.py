@@ -1,0 +1,34 @@
+"""Markdown as hosts of repositories read it, made fit for the builder of the site."""
+
+from __future__ import annotations
+
+import re
+
+ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
+HEADER = re.compile(r"^(Claim|Status|Relation|Assumptions): (.*)$", re.MULTILINE)
+
+
+def fitted(text: str) -> str:
+    """Return a page whose lists begin after an empty line and are indented by fours."""
+    lines: list[str] = []
+    fenced, depth = False, 0
+    for line in text.split("\n"):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        item = None if fenced else ITEM.match(line)
+        before = lines[-1] if lines else ""
+        if item and before.strip() and not ITEM.match(before) and not before.startswith(" "):
+            lines.append("")
+        if not fenced and line.startswith("  ") and not line.startswith("    ") and (item or depth):
+            line = f"  {line}" if line.startswith("  ") else line  # noqa: PLW2901
+        depth = 1 if item else depth * bool(line.startswith(" ") or not line.strip())
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def proof(text: str) -> str:
+    """Return the page of a claim with its facts as a list, and its code without hashes."""
+    text = HEADER.sub(r"- **\1.** \2", text)
+    text = text.replace("\nCode:\n", "\n\n## Code\n\n", 1)
+    text = re.sub(r"^# (\w+: .*)\n", r"# \1\n\n", text)
+    return re.sub(r" sha256:[0-9a-f]+$", "", text, flags=re.MULTILINE)
