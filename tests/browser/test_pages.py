@@ -6,12 +6,17 @@ One server and one browser serve all tests. Screenshots stay in ``.pytest_cache/
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, sync_playwright
@@ -25,6 +30,7 @@ from tests.serve.served import InThread
 from tests.serve.test_pages import columns, table
 
 pytestmark = pytest.mark.debian("chromium")
+DOCS = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
 LOOKS = [("light", 1200), ("dark", 1600), ("light", 390), ("dark", 390)]
 PAGES = {
     "home": "/",
@@ -241,3 +247,31 @@ def test_what_is_wrong_is_said_where_it_is_read_first(browser: Any, server: InTh
     visit.context.close()
     visit.wrong = [one for one in visit.wrong if "422" not in one]
     assert visit.wrong == []
+
+
+def test_four_steps_of_the_docs_lead_from_rows_to_an_answer(browser: Any, tmp_path: Path) -> None:
+    """Steps 1 and 2 run as the docs have them; 3 and 4 are taken in the browser."""
+    steps = re.findall(r"```sh steps\n(.*?)```", DOCS, re.DOTALL)
+    fit, serve = (shlex.split(one.replace("\\\n", " ")) for one in steps)
+    (schema,) = re.findall(r"```toml schema.toml\n(.*?)```", DOCS, re.DOTALL)
+    (tmp_path / "schema.toml").write_text(schema)
+    age = np.arange(4_000) % 81 + 18
+    smoker = np.arange(4_000) % 3 == 0
+    rows = pd.DataFrame({"age": age, "smoker": np.where(smoker, "yes", "no")})
+    rows["outcome"] = np.where(age + 20 * smoker > 65, "ill", "well")
+    rows.to_csv(tmp_path / "ward.csv", index=False)
+    run = [sys.executable, "-m", *fit]
+    made = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert serve == ["cumae", "serve", "oracle.db"]
+    with InThread(tmp_path / "oracle.db") as running:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{running.port}/")
+        page.get_by_role("link", name="Ask oracle").click()
+        page.get_by_label("age", exact=True).fill("80")
+        page.get_by_label("smoker", exact=True).select_option("yes")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        assert page.locator(".answer").inner_text().strip() in ("ill", "well")
+        assert running.house.models["oracle"].model.answered_ == 1
+        context.close()

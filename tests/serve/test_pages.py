@@ -196,7 +196,7 @@ def test_pages_bring_nothing_from_outside_and_no_scripts_of_names(
             assert loaded.status == 200
 
 
-@pytest.mark.parametrize("path", [one for one in PAGES if not one.endswith("label")])
+@pytest.mark.parametrize("path", PAGES)
 def test_every_page_has_a_twin_and_programs_get_it_without_asking(
     server: InThread, path: str
 ) -> None:

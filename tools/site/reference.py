@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tools.site.places import ROOT
 
 # The packages that are for users, the one that a name is imported from first.
 PACKAGES = (
@@ -20,6 +23,7 @@ PACKAGES = (
 SECTION = re.compile(r"^(?P<name>[A-Z][\w ]+)\n-{3,}\n", re.MULTILINE)
 ENTRIES = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "Methods")
 COMMENT = re.compile(r"^((?:#: .*\n)+)(\w+)", re.MULTILINE)
+USED = re.compile(r"[\w\])]\.([a-z]\w*)|`([a-z]\w*)`")
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|obj):`~?([\w.]+)`")
 
 
@@ -150,11 +154,18 @@ def signature(name: str, value: Any) -> str:
         if one.name not in ("self", "cls")
     ]
     short = f"{name}{inspect.Signature(given)}"
-    if len(short) <= 80:
+    if len(short) <= 74:
         return f"```python\n{short}\n```"
     inner = re.sub(r"^\(|\)$", "", str(inspect.Signature(given)))
-    filled = textwrap.fill(inner, 92, initial_indent="    ", subsequent_indent="    ")
+    filled = textwrap.fill(inner, 74, initial_indent="    ", subsequent_indent="    ")
     return f"```python\n{name}(\n{filled}\n)\n```"
+
+
+@functools.cache
+def used() -> set[str]:
+    """Return the names that pages of docs take from objects: what users call."""
+    texts = [one.read_text(encoding="utf-8") for one in (ROOT / "docs").rglob("*.md")]
+    return {name for text in texts for pair in USED.findall(text) for name in pair if name}
 
 
 def methods(value: type) -> Iterator[tuple[str, Any]]:
@@ -168,6 +179,18 @@ def methods(value: type) -> Iterator[tuple[str, Any]]:
             yield name, one
 
 
+def by_example(one: Exported) -> str:
+    """Return what a page of docs shows about a name whose docstring has no example."""
+    error = isinstance(one.value, type) and issubclass(one.value, Exception)
+    file, head = ("errors.md", one.name) if error else ("names_by_example.md", one.address)
+    text = (ROOT / "docs" / file).read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(head)}\n\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    shown = found[1].replace("```python", "```pycon") if found else ""
+    shown = re.sub(r"\]\((?!http)", "](../../", shown)
+    source = f"From [{file.removesuffix('.md').replace('_', ' ')}](../../{file})."
+    return f"## Examples\n\n{shown.strip()}\n\n{source}" if found else ""
+
+
 def page(one: Exported, pages: dict[str, str]) -> str:
     """Return the page of an exported name."""
     home = f"[{one.package}](../index.md#{one.package.replace('.', '')})"
@@ -175,15 +198,19 @@ def page(one: Exported, pages: dict[str, str]) -> str:
     if callable(one.value):
         parts.append(signature(one.name, one.value))
     parts += documented(one.doc, pages, 2)
+    if "Examples" not in sections(one.doc):
+        parts.append(by_example(one))
     if isinstance(one.value, type):
-        listed = list(methods(one.value))
-        if listed:
-            parts.append("## Methods and properties")
-        for name, method in listed:
-            parts.append(f"### {name}")
-            if not isinstance(method, property):
-                parts.append(signature(name, method))
-            parts += documented(inspect.getdoc(method) or "", pages, 4)
+        listed = dict(methods(one.value))
+        usual = [name for name in listed if name in used()]
+        for head, names in (("Methods", usual), ("Methods for those who extend it", listed)):
+            shown = [name for name in names if (name in usual) == (names is usual)]
+            parts += [f"## {head}"] * bool(shown)
+            for name in shown:
+                parts.append(f"### {name}")
+                if not isinstance(listed[name], property):
+                    parts.append(signature(name, listed[name]))
+                parts += documented(inspect.getdoc(listed[name]) or "", pages, 4)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

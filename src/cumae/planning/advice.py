@@ -80,7 +80,7 @@ class Prospect:
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
-        """The key by which routes are sorted: those that can run, then the best by the goal."""
+        """The key by which routes are sorted: runnable ones first, then the best by the goal."""
         worth = self.worth
         handicap = 0.0 if self.route.publishes else LEVEL
         return not self.can_run, worth is None, self.simulated is None, handicap - (worth or 0.0)

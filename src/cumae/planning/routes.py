@@ -145,7 +145,7 @@ class Situation:
 
     @property
     def answers(self) -> dict[str, Any]:
-        """The way from chances to answers and their goal, as parameters of learners."""
+        """The way from chances to answers and their goal, as parameters of learners with both."""
         found = {"goal": self.compared, "costs": self.costs, "threshold": self.threshold}
         return {name: value for name, value in found.items() if value is not None}
 

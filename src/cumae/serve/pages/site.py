@@ -51,6 +51,7 @@ class Site:
             (f"{one}.json", reading.model, GET, SEE),
             (f"{one}/ask.json", asking.ask, GET, "ask"),
             (f"{one}/ask", asking.ask, BOTH, "ask"),
+            (f"{one}/label.json", asking.label, GET, "label"),
             (f"{one}/label", asking.label, BOTH, "label"),
             (one, reading.model, GET, SEE),
             ("/why", reading.why, GET, ""),
