@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from cumae.data.readings import (
     places_of_values,
     read_cells,
 )
-from cumae.data.texts import LARGEST_WORD, MAX_BYTES, PLAIN, Order, Written, moment_in
+from cumae.data.texts import LARGEST_WORD, MAX_BYTES, PLAIN, Order, Written, as_cells_are
 from cumae.data.texts.written import ENTRIES as WRITTEN_ENTRIES
 from cumae.errors import InvalidParameter
 
@@ -356,7 +355,7 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:  # noqa: C901 
     apart = {"missing", *WRITTEN_ENTRIES}
     form = given.get("format")
     rest = {
-        entry: _as_cells_are(value, form) if entry in DAYS else value
+        entry: as_cells_are(value, form) if entry in DAYS else value
         for entry, value in given.items()
         if entry not in apart
     }
@@ -478,17 +477,6 @@ def _between_days(name: str, entries: tuple[Any, ...]) -> Column:
         )
     days = (last - first) / dt.timedelta(days=1)
     return Column(name, (0.0, days), since=first, declared=True)
-
-
-def _as_cells_are(given: Any, form: Any) -> Any:
-    """Return a day that is written in the format of the cells, with its whole year; else as is."""
-    if isinstance(given, str) and isinstance(form, str) and "%Y" in form:
-        with contextlib.suppress(ValueError):
-            dt.datetime.fromisoformat(given)
-            return given
-        with contextlib.suppress(ValueError):
-            return moment_in(given, form, dt.datetime(1, 1, 1))  # noqa: DTZ001 - of two digits
-    return given
 
 
 def _day(name: str, given: Any) -> dt.datetime:
