@@ -7,6 +7,7 @@ DEBIAN_PACKAGES = chromium postgresql strace systemd
 PACKAGES ?= yes
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
+MATRIX_FLAGS ?=
 WORKERS ?= logical
 
 SHELL := /bin/bash
@@ -22,12 +23,12 @@ ifeq ($(filter yes no,$(PACKAGES)),)
 endif
 
 .PHONY: help demo quick test lint types imports clients quicktests tests coverage packages slow audit \
-  bench site format lock clean
+  bench site format lock matrix sbom licences clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-demo: $(READY)  ## Publish a private model of the bundled survey, and answer 100,000 questions
+demo: $(READY)  ## Publish a private model of the bundled survey, answer 100,000 questions, and serve both
 	@$(BIN)/cumae demo
 
 # The short loop. It never installs system packages, not even for the environment.
@@ -89,7 +90,7 @@ bench: $(READY)  ## Run all benchmarks, and install the peers that they compare 
 
 # Warnings are errors: a page outside of the list, a link or an anchor that leads nowhere.
 site: $(READY)  ## Build the site into the folder site; it needs no network, and no server
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html."
 
 format: $(READY)  ## Format the code and apply the safe fixes
@@ -104,6 +105,16 @@ lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
 	"$$scratch/bin/uv" pip compile --quiet pyproject.toml --group test --universal --python-version 3.11 \
 	  --generate-hashes --no-strip-extras --no-emit-index-url --no-header --no-annotate $(LOCK_FLAGS) \
 	  --output-file requirements.lock
+
+# Environments are made once, in .venv/matrix. Name one to run it alone: MATRIX_FLAGS='--only 3.13'.
+matrix: $(READY)  ## Test with each declared Python, and with the oldest dependencies
+	$(BIN)/python tools/matrix.py $(MATRIX_FLAGS)
+
+sbom: $(READY)  ## Write the bill of materials of an installed cumae (CycloneDX) into dist
+	$(BIN)/python tools/components.py sbom --out dist/cumae.cdx.json
+
+licences: $(READY)  ## Print the licence of each package that cumae uses; fail for one that does not fit
+	$(BIN)/python tools/components.py licences
 
 clean:  ## Remove the environment and everything that was generated
 	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist build demo

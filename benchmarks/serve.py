@@ -256,6 +256,7 @@ def compare(targets: list[str], rounds: int, seconds: float) -> dict[str, Any]:
                 }
                 found.setdefault(name, {})[str(connections)] = medians
                 print(name, connections, medians, flush=True)
+            keep({"targets": found, **machine()})  # if what follows is cut off
             for one in running:
                 if one.name == "wide_echo":
                     batches = {
@@ -267,6 +268,18 @@ def compare(targets: list[str], rounds: int, seconds: float) -> dict[str, Any]:
             for one in running:
                 one.stop()
     return found
+
+
+def machine() -> dict[str, Any]:
+    """Return where figures come from."""
+    load = round(os.getloadavg()[0], 1)
+    return {"load_average": load, "machine": f"{os.cpu_count()} cores, {platform.machine()}"}
+
+
+def keep(made: dict[str, Any]) -> None:
+    """Write figures down, beside others."""
+    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    RESULT.write_text(json.dumps(known | made, indent=1) + "\n", encoding="utf-8")
 
 
 def soak(seconds: float) -> dict[str, Any]:
@@ -298,15 +311,13 @@ def main() -> None:
     if asked.run:
         serve(asked.run[0], Path(asked.run[1]))
         return
-    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
     if asked.soak:
-        known["soak"] = soak(asked.soak)
-        print(known["soak"])
+        found = soak(asked.soak)
+        print(found)
+        keep({"soak": found})
     else:
-        known["targets"] = compare(asked.targets.split(","), asked.rounds, asked.seconds)
-        known["load_average"] = os.getloadavg()[0]
-        known["machine"] = f"{os.cpu_count()} cores, {platform.machine()}"
-    RESULT.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        found = compare(asked.targets.split(","), asked.rounds, asked.seconds)
+        keep({"targets": found, **machine()})
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from cumae.errors import (
     WeakPrivacy,
 )
 
-__version__ = "0.1.0.dev0"
+__version__ = "1.0.0rc1"
 
 # These are imported when asked for, because numpy, scikit-learn and numba take seconds to load.
 # Editors and type checkers read the imports below, and a test compares both lists.

@@ -21,7 +21,9 @@ or delta hardly protects anybody; ``VotesIgnored``, it worked, but the estimator
 no say in the answers.
 
 A message says what was wrong, with which value of which parameter, and what to do about
-it. Of the data it names a row and a column at most, never a value.
+it. Of the data it names a row and a column at most, never a value. Numbers and names that a program
+may need stand in fields of the error as well, such as ``error.remaining``; each class lists its
+fields. A field is None, or empty, where the message does not name such a thing.
 """
 
 from __future__ import annotations
@@ -41,7 +43,32 @@ class CumaeError(Exception):
 
 
 class InvalidParameter(CumaeError, ValueError):
-    """A parameter has a value that makes no sense."""
+    """A parameter has a value that makes no sense.
+
+    Parameters
+    ----------
+    message : str
+        The sentence for people.
+    parameter : str, or None
+        Name of the parameter.
+    needed_rows : int, or None
+        Number of rows with which the same call would be possible.
+
+    Examples
+    --------
+    >>> from cumae import InvalidParameter, PrivateLogisticRegression
+    >>> try:
+    ...     PrivateLogisticRegression(epsilon=-1.0).fit([[0.0]], [0])
+    ... except InvalidParameter as error:
+    ...     print(error.parameter)
+    epsilon
+    """
+
+    def __init__(
+        self, message: str = "", *, parameter: str | None = None, needed_rows: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.parameter, self.needed_rows = parameter, needed_rows
 
 
 class RequestIdReused(InvalidParameter):
@@ -49,7 +76,41 @@ class RequestIdReused(InvalidParameter):
 
 
 class InvalidData(CumaeError, ValueError):
-    """A cell, a row or a shape of the data is unusable; the value itself is never shown."""
+    """A cell, a row or a shape of the data is unusable; the value itself is never shown.
+
+    Parameters
+    ----------
+    message : str
+        The sentence for people.
+    columns : sequence of str
+        Names of the columns that the message names; ``"0"`` and so on where they have no names.
+    rows : sequence of int
+        Numbers of the rows that the message names, counted from 0.
+    needed_rows : int, or None
+        Number of rows with which the same call would be possible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae import InvalidData, PrivateLogisticRegression
+    >>> try:
+    ...     PrivateLogisticRegression().fit([[0.5, 0.1], [np.nan, 0.2]], [0, 1])
+    ... except InvalidData as error:
+    ...     print(error.rows, error.columns)
+    (1,) ('0',)
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        columns: Sequence[str] = (),
+        rows: Sequence[int] = (),
+        needed_rows: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.columns, self.rows = tuple(map(str, columns)), tuple(map(int, rows))
+        self.needed_rows = needed_rows
 
 
 class UnknownCost(CumaeError, TypeError):
@@ -60,8 +121,44 @@ class BudgetExhausted(CumaeError, RuntimeError):
     """The privacy budget does not cover this call; the message says what can be done.
 
     A ``Budget`` or a mechanism that refuses has drawn and spent nothing. Where a predictor stops in
-    the middle of a batch, the message tells how many answers were given and count.
+    the middle of a batch, ``answered`` is the number of answers that were given and count.
+
+    Parameters
+    ----------
+    message : str
+        The sentence for people.
+    remaining : float, or None
+        Answers that are left; of a ``Budget``, the epsilon that is left.
+    asked : float, or None
+        Answers, or epsilon, that the call needed.
+    answered : int, or None
+        Answers of the batch that were given before it stopped.
+    needed_rows : int, or None
+        Rows that the next phase needs.
+
+    Examples
+    --------
+    >>> from cumae import Budget, BudgetExhausted
+    >>> from cumae.privacy import Pure
+    >>> try:
+    ...     Budget(epsilon=1.0, delta=1e-6).spend(Pure(2.0))
+    ... except BudgetExhausted as error:
+    ...     print(error.remaining, error.asked)
+    1.0 2.0
     """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        remaining: float | None = None,
+        asked: float | None = None,
+        answered: int | None = None,
+        needed_rows: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.remaining, self.asked = remaining, asked
+        self.answered, self.needed_rows = answered, needed_rows
 
 
 class LiveState(CumaeError, TypeError):
@@ -69,7 +166,23 @@ class LiveState(CumaeError, TypeError):
 
 
 class MissingPackage(CumaeError, ImportError):
-    """A package that only some uses need is not installed; the message names the extra for it."""
+    """A package that only some uses need is not installed; the message names the extra for it.
+
+    Parameters
+    ----------
+    message : str
+        The sentence for people.
+    name : str, or None
+        The package.
+    extra : str, or None
+        The extra of cumae that installs it: ``pip install 'cumae[extra]'``.
+    """
+
+    def __init__(
+        self, message: str = "", *, name: str | None = None, extra: str | None = None
+    ) -> None:
+        super().__init__(message, name=name)
+        self.extra = extra
 
 
 class StoreFailed(CumaeError, RuntimeError):
@@ -88,7 +201,19 @@ class WorkersLost(CumaeError, RuntimeError):
 
 
 class TooFewRows(UserWarning):
-    """The noise that this budget needs drowns the answers of this many rows."""
+    """The noise that this budget needs drowns the answers of this many rows.
+
+    Parameters
+    ----------
+    message : str
+        The sentence for people.
+    needed_rows : int, or None
+        Number of rows that would be enough.
+    """
+
+    def __init__(self, message: str = "", *, needed_rows: int | None = None) -> None:
+        super().__init__(message)
+        self.needed_rows = needed_rows
 
 
 class ConstantAnswers(UserWarning):

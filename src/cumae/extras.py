@@ -40,7 +40,7 @@ def needing(what: str, extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         raise MissingPackage(
-            f"{what} need {package}: pip install 'cumae[{extra}]'", name=package
+            f"{what} need {package}: pip install 'cumae[{extra}]'", name=package, extra=extra
         ) from error
 
 

@@ -24,13 +24,19 @@ def check_real(value: object, name: str) -> float:
     """Return ``value`` as a float if it is a real number, infinity included."""
     # bool is a number to Python, but epsilon=True is a slip of the pen.
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InvalidParameter(f"{name}={shown(value)} is not a number; give a real number.")
+        raise InvalidParameter(
+            f"{name}={shown(value)} is not a number; give a real number.", parameter=name
+        )
     try:
         number = float(value)
     except OverflowError as error:
-        raise InvalidParameter(f"{name} is an integer beyond all floats; give less.") from error
+        raise InvalidParameter(
+            f"{name} is an integer beyond all floats; give less.", parameter=name
+        ) from error
     if math.isnan(number):
-        raise InvalidParameter(f"{name}={shown(value)} is not a number; give a real number.")
+        raise InvalidParameter(
+            f"{name}={shown(value)} is not a number; give a real number.", parameter=name
+        )
     return number + 0.0  # minus zero is zero
 
 
@@ -38,16 +44,20 @@ def check_share(value: object, name: str) -> float:
     """Return ``value`` as a float if it is between 0 and 1, both excluded."""
     number = check_real(value, name)
     if not 0 < number < 1:
-        raise InvalidParameter(f"{name}={shown(value)} is not between 0 and 1.")
+        raise InvalidParameter(f"{name}={shown(value)} is not between 0 and 1.", parameter=name)
     return number
 
 
 def check_count(value: object, name: str = "count", least: int = 0) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise InvalidParameter(f"{name}={shown(value)} is not a whole number; give an integer.")
+        raise InvalidParameter(
+            f"{name}={shown(value)} is not a whole number; give an integer.", parameter=name
+        )
     if value < least:
-        raise InvalidParameter(f"{name}={shown(value)} is below {least}; give {least} or more.")
+        raise InvalidParameter(
+            f"{name}={shown(value)} is below {least}; give {least} or more.", parameter=name
+        )
     return int(value)
 
 
@@ -55,7 +65,8 @@ def check_flag(value: object, name: str) -> bool:
     """Return ``value`` if it is True or False: a text such as "no" would count as True."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidParameter(
-            f"{name}={shown(value)} is neither True nor False; give one of them."
+            f"{name}={shown(value)} is neither True nor False; give one of them.",
+            parameter=name,
         )
     return bool(value)
 
@@ -64,7 +75,9 @@ def check_choice(value: object, choices: tuple[str, ...], name: str) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InvalidParameter(f"{name}={shown(value)} is unknown; choose one of {listed}.")
+        raise InvalidParameter(
+            f"{name}={shown(value)} is unknown; choose one of {listed}.", parameter=name
+        )
     return str(value)
 
 
@@ -139,7 +152,7 @@ class Number(Kind):
         high = number < self.high if self.below else number <= self.high
         if not (low and high):
             hint = f"; give {self.such_as}, for example." if self.such_as else "."
-            raise InvalidParameter(f"{name}={shown(value)} is no {self.text}{hint}")
+            raise InvalidParameter(f"{name}={shown(value)} is no {self.text}{hint}", parameter=name)
 
 
 @dataclass(frozen=True)
@@ -209,7 +222,7 @@ class Or(Kind):
             self.kind.check(value, name)
         except InvalidParameter as error:
             said = str(error).removesuffix(".")
-            raise InvalidParameter(f"{said}, or {self._fixed}.") from None
+            raise InvalidParameter(f"{said}, or {self._fixed}.", parameter=name) from None
 
     @property
     def _fixed(self) -> str:
@@ -234,14 +247,19 @@ class Weights(Kind):
         if not isinstance(value, Mapping) or not value:
             raise InvalidParameter(
                 f"{name} is {described(value)}; give a number above 0 for each class that is not "
-                'to count 1, such as {"died": 20}.'
+                'to count 1, such as {"died": 20}.',
+                parameter=name,
             )
         for key, weight in value.items():
             named = f"{name}={{{shown(key)}: {shown(weight)}}}"
             if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
-                raise InvalidParameter(f"{named} is not a number; give a real number.")
+                raise InvalidParameter(
+                    f"{named} is not a number; give a real number.", parameter=name
+                )
             if not 0 < float(weight) < math.inf:  # not for NaN either
-                raise InvalidParameter(f"{named} is no float above 0 and below inf.")
+                raise InvalidParameter(
+                    f"{named} is no float above 0 and below inf.", parameter=name
+                )
 
 
 @dataclass(frozen=True)
@@ -286,7 +304,7 @@ class Object(Kind):
             right = right and all(has) and not isinstance(value, type)
         if not right:
             wanted = self.such_as or self.text
-            raise InvalidParameter(f"{name} is {described(value)}; give {wanted}.")
+            raise InvalidParameter(f"{name} is {described(value)}; give {wanted}.", parameter=name)
 
 
 # Parameters that many estimators share.

@@ -21,6 +21,7 @@ import cumae
 from cumae.concepts import Thresholds
 from cumae.predictors.stateful import counter_of
 from cumae.serve.access import Limits
+from cumae.serve.asking import OracleThread
 from cumae.serve.errors import Refused
 from cumae.serve.keys import KeyFile, new_key
 from cumae.serve.settings import ModelSettings
@@ -432,6 +433,40 @@ def test_large_requests_are_cut_and_single_ones_come_between(
     assert singles >= 2
     assert len(found[0].json["outputs"][0]["data"]) == 10_000
     assert answered(server) == before + 10_000 + singles
+
+
+def test_many_requests_of_some_rows_hold_up_no_single_ones(
+    server: InThread, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They wait together while the oracle is busy; then each group has one of them at most."""
+    groups, begun, ended = [], threading.Event(), threading.Event()
+    found = OracleThread._found
+
+    def noted(self: OracleThread, calls: list[Any]) -> list[Any]:
+        groups.append(sorted(len(call.X) for call in calls))
+        return found(self, calls)
+
+    def hold() -> None:
+        begun.set()
+        ended.wait(20)
+
+    monkeypatch.setattr(OracleThread, "_found", noted)
+    served = server.house.models["oracle"]
+    busy = threading.Thread(target=lambda: counter_of(served.model).alone(hold))
+    busy.start()
+    begun.wait()
+    asked = [[[0.1]] * count for count in (1, 500, 500, 1, 500, 1)]
+    threads = [threading.Thread(target=infer, args=(server, keys["ask"], rows)) for rows in asked]
+    for one in threads:
+        one.start()
+    engine: Any = served._engine
+    while engine._waiting < 1_503:
+        time.sleep(0.01)
+    ended.set()
+    for one in (*threads, busy):
+        one.join()
+    assert sum(map(sum, groups)) == 1_503
+    assert all(group[:-1] == [1] * (len(group) - 1) for group in groups), groups
 
 
 def test_parts_of_a_large_request_are_answered_once(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tools import figures
 
 PAGES = [figures.ROOT / "README.md", *sorted((figures.ROOT / "docs").rglob("*.md"))]
 # Pages on which each figure has a line; on others, each figure of a block that has a comment.
-COMPLETE = ("README.md", "learners.md")
+COMPLETE = ("README.md", "learners.md", "learners_inside.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

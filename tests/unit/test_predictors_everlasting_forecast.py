@@ -79,6 +79,6 @@ def test_a_batch_that_stops_in_the_middle_tells_how_many_answers_count(
 ) -> None:
     one = oracle(user_ids=True)
     monkeypatch.setattr(QueryRows, "check_batch", lambda *_: None)  # the fault: nobody looks ahead
-    with pytest.raises(BudgetExhausted, match=r"400 queries since fit were answered and count"):
+    with pytest.raises(BudgetExhausted, match=r"400 queries since fit count; a broken"):
         one.predict(np.resize(X, (700, 1)), users=[*range(1000, 1200), *["same"] * 500])
     assert one.answered_ == 400

@@ -6,24 +6,26 @@ import re
 
 ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
 FENCE = re.compile(r"^( *```\w+) .*$", re.MULTILINE)  # tests read the words behind the language
+NARROW = re.compile(r" {2,3}\S")  # an indent that is less than the builder wants
 HEADER = re.compile(r"^(Claim|Status|Relation|Assumptions): (.*)$", re.MULTILINE)
 
 
 def fitted(text: str) -> str:
     """Return a page whose lists begin after an empty line and are indented by fours."""
     lines: list[str] = []
-    fenced, depth = False, 0
+    fenced, listed, shift = False, False, ""
     for line in FENCE.sub(r"\1", text).split("\n"):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
+        begins = line.lstrip().startswith("```") and not fenced
         item = None if fenced else ITEM.match(line)
         before = lines[-1] if lines else ""
         if item and before.strip() and not ITEM.match(before) and not before.startswith(" "):
             lines.append("")
-        if not fenced and line.startswith("  ") and not line.startswith("    ") and (item or depth):
-            line = f"  {line}" if line.startswith("  ") else line  # noqa: PLW2901
-        depth = 1 if item else depth * bool(line.startswith(" ") or not line.strip())
-        lines.append(line)
+        if begins or not fenced:  # what is inside a block of code moves with its beginning
+            listed = bool(item) or (listed and (line.startswith(" ") or not line.strip()))
+            narrow = NARROW.match(line) if listed else None
+            shift = " " * (5 - narrow.end()) if narrow else ""
+        lines.append(f"{shift}{line}" if line.strip() else line)
+        fenced ^= line.lstrip().startswith("```")
     return "\n".join(lines)
 
 

@@ -172,7 +172,8 @@ class Columns:
                     "X has other columns than the rows of fit:"
                     + (f" {lacking!r} are not there." if lacking else "")
                     + (f" {strange!r} were not there." if strange else "")
-                    + f" Select {known!r}."
+                    + f" Select {known!r}.",
+                    columns=[*lacking, *strange],
                 )
             return select(X, known)
         if width != len(self.columns):
@@ -308,13 +309,17 @@ class Columns:
         each = "it" if len(lacking) == 1 else "them; each column is named with its first one"
         raise InvalidData(
             f"X has a missing value (NaN) in {places}; fill or drop {each}, or declare at fit that "
-            f"cells may be missing: columns={{{', '.join(lines)}}}."
+            f"cells may be missing: columns={{{', '.join(lines)}}}.",
+            columns=[column.name for column, _ in lacking],
+            rows=[row for _, row in lacking],
         )
 
     def _refuse_column(self, column: Column, cells: NDArray[Any], row: int) -> None:
         if cells.dtype.kind == "c":
             raise InvalidData(
-                f"Complex data not supported: column {column.name}; give real numbers."
+                f"Complex data not supported: column {column.name}; give real numbers.",
+                columns=[column.name],
+                rows=[row],
             )
         hint = f"if it is text, declare what can occur: columns={{{self.key(column.name)}: "
         hint += f"{TO_FILL_IN}}}."
@@ -325,7 +330,8 @@ class Columns:
             wrong = "something that is none of the declared codes"
         elif column.kind == "booleans":
             wrong = "something that is neither true nor false, yes nor no, 1 nor 0"
-        raise InvalidData(f"column {column.name} holds {wrong}, first in row {row}; {hint}")
+        text = f"column {column.name} holds {wrong}, first in row {row}; {hint}"
+        raise InvalidData(text, columns=[column.name], rows=[row])
 
     @property
     def titles(self) -> list[str]:

@@ -341,7 +341,9 @@ def need_keys(rows: Any, columns: Columns) -> None:
                     row = first + start + int(np.argmax(wrong))
                     raise InvalidData(
                         f"column {column.name} holds something that is no {NOUNS['ordered']}, "
-                        f"first in row {row}; mend it, or declare larger max_bytes."
+                        f"first in row {row}; mend it, or declare larger max_bytes.",
+                        columns=[column.name],
+                        rows=[row],
                     )
         first += len(found[0])
 
@@ -430,13 +432,15 @@ class _Contents:
                 f"column {name} has {some} that can be read as a {NOUNS[self.column.kind]}; if it "
                 f"is text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}; of dates, "
                 "declare a day to count from; for a class that only compares, such as Thresholds, "
-                'declare {"ordered": "text"} or "dates"; or leave it out.'
+                'declare {"ordered": "text"} or "dates"; or leave it out.',
+                columns=[name],
             )
         refuse_unfit(name, self.fitting, present, "within its declared range")
         if self.same and self.differ:
             raise InvalidData(
                 f"column {self.column.name} holds numbers that differ, but that all become the "
-                "same float; subtract a constant from them, or leave the column out."
+                "same float; subtract a constant from them, or leave the column out.",
+                columns=[self.column.name],
             )
 
 

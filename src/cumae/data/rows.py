@@ -136,7 +136,8 @@ class ArrowRows(RowSource):
         except pa.ArrowNotImplementedError:
             raise InvalidData(
                 f"column {field.name} is of type {field.type}, from which pyarrow cannot take "
-                "rows; cast it, or leave it out."
+                "rows; cast it, or leave it out.",
+                columns=[field.name],
             ) from None
 
     def select(self, names: list[str]) -> ArrowRows:
@@ -245,7 +246,8 @@ def check_names(names: list[str]) -> list[str]:
     """Return the names of the columns, if no two of them are the same."""
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
-        raise InvalidData(f"X has several columns of the same name: {twice!r}; rename them.")
+        text = f"X has several columns of the same name: {twice!r}; rename them."
+        raise InvalidData(text, columns=twice)
     return names
 
 
@@ -285,7 +287,8 @@ def arrow_frame(table: Any, names: list[str]) -> pd.DataFrame:
 def refuse_nested(field: Any) -> None:
     """Refuse a column of Arrow whose cells are no single values, by its type alone."""
     if pa.types.is_nested(field.type):
-        raise InvalidData(f"column {field.name} holds nested values; leave it out.")
+        text = f"column {field.name} holds nested values; leave it out."
+        raise InvalidData(text, columns=[field.name])
 
 
 def check_places(given: Any, n_rows: int) -> Integers:

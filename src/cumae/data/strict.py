@@ -179,13 +179,16 @@ def family(cells: NDArray[Any]) -> str | None:
 
 
 def _missing(X: Any, name: str, row: int, column: int | None = None) -> InvalidData:
-    return InvalidData(f"{name} has a missing value in {_place(X, row, column)}; fill or drop it.")
+    text = f"{name} has a missing value in {_place(X, row, column)}; fill or drop it."
+    return InvalidData(text, columns=_titles(X, column), rows=[row])
 
 
 def _rounded(X: Any, name: str, row: int, column: int | None = None) -> InvalidData:
     return InvalidData(
         f"{name} has an integer in {_place(X, row, column)} that would be rounded as a float; give "
-        "fewer digits, or a column of integers to a class that only compares."
+        "fewer digits, or a column of integers to a class that only compares.",
+        columns=_titles(X, column),
+        rows=[row],
     )
 
 
@@ -196,10 +199,15 @@ def _where(number: int, cells: NDArray[Any]) -> list[int]:
 
 def _place(X: Any, row: int, column: int | None = None) -> str:
     """Say where a cell stands, with the column's name if there is one."""
+    return ", ".join([f"row {row}", *(f"column {title}" for title in _titles(X, column))])
+
+
+def _titles(X: Any, column: int | None) -> list[str]:
+    """Return the name or number of a column, if there is one."""
     names = getattr(X, "columns", None)
     where: Any = getattr(X, "name", None) if names is None else names[column or 0]
     where = column if where is None else where
-    return f"row {row}" if where is None else f"row {row}, column {where}"
+    return [] if where is None else [str(where)]
 
 
 def _types(X: Any) -> list[Any]:

@@ -340,12 +340,12 @@ class Learner(PrivateEstimator, ABC):
         needed = 0.0 if silent else ENOUGH_ROWS * math.sqrt(sizes.features) / epsilon
         if (count := sizes.labelled + sizes.unlabelled) < needed:
             enough = f"{math.ceil(needed)} rows would do, or" if needed < MOST_ROWS else "Give"
-            warn(
+            text = (
                 f"{count} rows with {sizes.features} columns of numbers are few for "
                 f"epsilon={epsilon!r}: noise is likely to drown them. {enough} a larger epsilon, "
-                "or fewer columns.",
-                TooFewRows,
+                "or fewer columns."
             )
+            warn(TooFewRows(text, needed_rows=math.ceil(needed) if needed < MOST_ROWS else None))
 
     def declared_columns(self) -> Declared:
         """Return what was declared about the columns of the rows."""

@@ -109,7 +109,8 @@ class Interactive(Mechanism):
         if left <= 0:
             raise BudgetExhausted(
                 f"{type(self).__name__} has given all of its {what}; start a new one, which costs "
-                "again."
+                "again.",
+                remaining=0,
             )
 
     @only_once
@@ -340,7 +341,9 @@ class VoteRule(ABC):
         if spent.asked + count > self.max_queries:
             raise BudgetExhausted(
                 f"{count} queries were asked, but {self.max_queries - spent.asked} of "
-                f"{self.max_queries} answers remain; ask fewer."
+                f"{self.max_queries} answers remain; ask fewer.",
+                remaining=self.max_queries - spent.asked,
+                asked=count,
             )
         return Spent(spent.asked + count, spent.unclear, spent.threshold_noise)
 

@@ -286,7 +286,9 @@ class NoisyMajority(Interactive):
         if len(counts) > self.remaining:
             raise BudgetExhausted(
                 f"{len(counts)} queries were asked, but {self.remaining} of "
-                f"{self.max_queries} answers remain; ask fewer."
+                f"{self.max_queries} answers remain; ask fewer.",
+                remaining=self.remaining,
+                asked=len(counts),
             )
         self.remaining -= len(counts)  # before anything is drawn
         return self.rule.release(counts, self._coins)

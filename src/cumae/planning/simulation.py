@@ -88,7 +88,8 @@ class Sample:
         if len(labels) < LEAST_PUBLIC_ROWS:
             raise InvalidData(
                 f"public has {len(labels)} labelled rows, and a simulation needs "
-                f"{LEAST_PUBLIC_ROWS} or more."
+                f"{LEAST_PUBLIC_ROWS} or more.",
+                needed_rows=LEAST_PUBLIC_ROWS,
             )
         X, labels = _at(X, np.arange(min(len(labels), MOST_SAMPLE))), labels[:MOST_SAMPLE]
         found = _drawn(situation, X, labels, SeededSource(0))  # public: plans should repeat

@@ -377,7 +377,10 @@ class StatefulPredictor(Predictor):
     def _ended(self, answered: int, asked: int) -> BudgetExhausted:
         return BudgetExhausted(
             f"{asked - answered} of {asked} queries got no answer: none is left; fit again, which "
-            "costs again."
+            "costs again.",
+            remaining=0,
+            asked=asked,
+            answered=answered,
         )
 
     @classmethod

@@ -176,7 +176,9 @@ the rows are used.
         if entry.epsilon == math.inf > self.epsilon:
             raise BudgetExhausted(
                 f"{entry.what} has no finite epsilon at delta={entry.delta!r}, but {self!r} has; "
-                "pass spend(..., delta=...) with a share of the budget's delta, such as 1e-7."
+                "pass spend(..., delta=...) with a share of the budget's delta, such as 1e-7.",
+                remaining=self.remaining[0],
+                asked=entry.epsilon,
             )
         totals = self._add(entry)
         if not self._fits(totals):
@@ -186,7 +188,9 @@ the rows are used.
             left = "epsilon={!r}, delta={!r}".format(*self.remaining)
             raise BudgetExhausted(
                 f"{entry.what} needs {need}, but {left} remain of {self!r}; ask for less, or open "
-                "a larger budget before the rows are used."
+                "a larger budget before the rows are used.",
+                remaining=self.remaining[0],
+                asked=entry.epsilon,
             )
         return totals
 

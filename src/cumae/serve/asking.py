@@ -1,8 +1,9 @@
 """The way to the models: one writer thread for each oracle, and published models directly.
 
 Calls wait in a queue. Those who were just answered may ask again for a moment; then the writer
-hands everything to ``predict_calls`` at once. Requests of many rows are cut into parts, one of
-which goes with the single rows of a group, so that nobody waits long for somebody else.
+hands everything to ``predict_calls`` at once. Requests of many rows are cut into parts, and one
+request or part of many rows goes with the others of a group, so that nobody waits long for somebody
+else.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -30,6 +32,7 @@ from cumae.serve.quiet_log import log_internal
 from cumae.store.sealed import canonical
 
 PART_ROWS = 1_024  # of a large request, which go together
+SMALL_ROWS = 64  # of a request that goes with any number of others
 LEAST_WAIT, MOST_WAIT = 0.002, 0.005  # seconds; a group waits for those who were just answered
 MOST_QUEUED = 200_000  # rows that wait for one oracle
 GO, STOP = 1, 0  # what the thread is to do
@@ -231,7 +234,7 @@ class OracleThread:
             raise busy()
         one = Waiting(calls, n_rows, self._loop.create_future(), work)
         self._waiting += n_rows
-        (self._large if len(calls) > 1 else self._small).append(one)
+        (self._large if n_rows > SMALL_ROWS else self._small).append(one)
         if not self._busy:
             self._begin_if_due()
         return one.future
@@ -287,7 +290,8 @@ class OracleThread:
         began = time.monotonic()
         self._take(taken)
         done = self._answer(taken)
-        self.remaining = self._oracle.remaining_
+        with suppress(CumaeError):  # of which the next calls are told
+            self.remaining = self._oracle.remaining_
         seconds = time.monotonic() - began
         if self._tick:
             self._wait_for_tick()
@@ -314,7 +318,7 @@ class OracleThread:
 
     @claim("SERVE")
     def _answer(self, taken: list[Waiting]) -> list[tuple[Waiting, Any]]:
-        """Answer a group, with one part of a large request; return those that are done."""
+        """Answer a group, with one large request or part of it; return those that are done."""
         done: list[tuple[Waiting, Any]] = []
         asking = [one for one in taken if one.work is None]
         calls = [one.calls[0] for one in asking]

@@ -10,6 +10,7 @@ from cumae.remembering import remembered
 
 Plain = dict[str, Any]
 
+WIRE_FORMAT = 1  # number of the server's own routes and fields (docs/stability.md)
 ERROR = {
     "type": "object",
     "required": ["error", "code"],
@@ -208,7 +209,7 @@ def description() -> Plain:
             ]
     return {
         "openapi": "3.1.0",
-        "info": {"title": "cumae", "version": cumae.__version__},
+        "info": {"title": "cumae", "version": cumae.__version__, "x-format": WIRE_FORMAT},
         "paths": paths,
         "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }

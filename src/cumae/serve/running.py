@@ -35,6 +35,7 @@ class StrictProtocol(HttpToolsProtocol):
     _head = 0  # bytes of the head of a request
     _in_head = True
     _head_timer: Any = None
+    _full_timer: Any = None  # while a client does not take what it asked for
 
     def connection_made(self, transport: Any) -> None:
         """Begin a connection, which must ask something in time."""
@@ -44,6 +45,7 @@ class StrictProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End it."""
         self._unwatch()
+        self._stop_waiting()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -80,6 +82,22 @@ class StrictProtocol(HttpToolsProtocol):
             elif self._head_timer is None:
                 self._watch()
 
+    def pause_writing(self) -> None:
+        """Wait for a client that takes nothing, but not for ever: what it leaves is in memory."""
+        super().pause_writing()
+        self._full_timer = self.loop.call_later(IDLE_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on to write."""
+        self._stop_waiting()
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that asks nothing, also if it has not taken all of its last reply."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        super().timeout_keep_alive_handler()
+
     def send_400_response(self, _: str) -> None:
         """Refuse what is no request."""
         body = error_body("this is no request of HTTP/1.1", "bad_request")
@@ -97,6 +115,11 @@ class StrictProtocol(HttpToolsProtocol):
 
     def _watch(self) -> None:
         self._head_timer = self.loop.call_later(IDLE_SECONDS, self.timeout_keep_alive_handler)
+
+    def _stop_waiting(self) -> None:
+        if self._full_timer is not None:
+            self._full_timer.cancel()
+            self._full_timer = None
 
     def _unwatch(self) -> None:
         if self._head_timer is not None:

@@ -141,7 +141,9 @@ class CheckedQueries:
         if self.n_asked > self.left:
             raise BudgetExhausted(
                 f"{self.table.name} has {self.n_asked:,} queries, but {self.left:,.0f} answers are "
-                "left; ask fewer."
+                "left; ask fewer.",
+                remaining=self.left,
+                asked=self.n_asked,
             )
 
     def answers(self, request: str | None = None) -> list[list[Any]]:

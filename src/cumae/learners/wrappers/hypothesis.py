@@ -138,7 +138,9 @@ class HypothesisLearner(Reduction):
         if left < count:
             raise BudgetExhausted(
                 f"{left:g} answers are left of the predictor, but {count} are needed for this "
-                "domain; allow more, or take a coarser domain."
+                "domain; allow more, or take a coarser domain.",
+                remaining=left,
+                asked=count,
             )
 
     def _publish(self, rows: Rows, fit: Callable[[Rows], Any], source: Source) -> dict[str, Any]:

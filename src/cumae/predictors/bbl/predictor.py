@@ -404,21 +404,27 @@ class GenericBBL(PhasedPredictor):
             raise BudgetExhausted(
                 f"{count} queries were asked, but {left} answers remain; phase {following} "
                 f"needs {state.phase.sizes.answers:,} rows by add_unlabelled, and "
-                f"{len(state.waiting):,} wait. The batch was refused whole."
+                f"{len(state.waiting):,} wait. The batch was refused whole.",
+                remaining=left,
+                asked=count,
+                needed_rows=state.phase.sizes.answers,
             )
 
-    def _failure(self, what: str) -> BudgetExhausted:
+    def _failure(self, what: str, answered: int | None = None) -> BudgetExhausted:
         phase = self._state_.phase
         return BudgetExhausted(
             f"BetweenThresholds has halted in phase {phase.number} after "
             f"{phase.sizes.between} split votes, and it fails for ever, as the paper "
-            f"has it.{what} Fit again, with a larger between_share or votes='stateless'."
+            f"has it.{what} Fit again, with a larger between_share or votes='stateless'.",
+            remaining=0,
+            answered=answered,
         )
 
     def _ended(self, answered: int, asked: int) -> BudgetExhausted:
         return self._failure(
             f" The last {asked - answered} queries got no answer; the {answered} before "
-            "them were answered and counted, but a broken batch is not returned."
+            "them were answered and counted, but a broken batch is not returned.",
+            answered,
         )
 
     def _room(self, state: BBLState) -> int:
@@ -455,7 +461,7 @@ class GenericBBL(PhasedPredictor):
         scored = state.phase.scored
         if scored is None:
             raise BudgetExhausted(
-                "a change of phases was broken off while labels were drawn; fit again."
+                "a change of phases was broken off while labels were drawn; fit again.", remaining=0
             )
         return Step(lambda: self._prepared(state, scored, coins.source), before=Used(state.spent))
 

@@ -222,7 +222,10 @@ class QueryRows(RowsOfNextPhase):
                 f"{asked} queries were asked, but {left} answers remain in phase "
                 f"{state.phase_number}; there will be no next phase, which needs "
                 f"{self._needed(state)}. After "
-                "them, fit again, which costs again."
+                "them, fit again, which costs again.",
+                remaining=left,
+                asked=asked,
+                needed_rows=state.rules.least,
             )
         left = state.left
         if (users is None and clients is None) or asked <= left:
@@ -233,8 +236,11 @@ class QueryRows(RowsOfNextPhase):
                 f"{asked} queries were asked, but {left} answers remain in phase "
                 f"{state.phase_number}; each phase that the batch goes on to needs "
                 f"{self._needed(state)}. "
-                "Nothing was answered. Ask fewer, and let others ask."
+                "Nothing was answered. Ask fewer, and let others ask.",
                 # no count: it would tell whose ids are known
+                remaining=left,
+                asked=asked,
+                needed_rows=state.rules.least,
             )
 
     def _needed(self, state: PhaseRows) -> str:
@@ -377,7 +383,10 @@ class SuppliedRows(RowsOfNextPhase):
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase "
                 f"{state.phase_number}; the next phase needs {state.n_rows:,} rows by "
-                "add_unlabelled."
+                "add_unlabelled.",
+                remaining=left,
+                asked=asked,
+                needed_rows=state.n_rows,
             )
 
     def used_up(self, state: PhaseRows) -> bool:
@@ -399,7 +408,9 @@ class SuppliedRows(RowsOfNextPhase):
             return False
         if state.left < label:  # nothing else takes releases that are for these rows
             raise BudgetExhausted(
-                "the labelling of fresh rows was broken off, and its releases are spent; fit again."
+                "the labelling of fresh rows was broken off, and its releases are spent; fit "
+                "again.",
+                remaining=0,
             )
         return True
 

@@ -526,8 +526,8 @@ class EverlastingPredictor(PhasedPredictor):
         if following is None:
             raise BudgetExhausted(
                 f"phase {state.phase.number} is used up, and the next one has too few rows; supply "
-                f"more. {state.answered} queries since fit were answered and count; a broken batch "
-                "is not returned."
+                f"more. {state.answered} queries since fit count; a broken batch is not returned.",
+                remaining=0,
             )
         return Step(lambda: state.entered(coins.source), slow=True)
 

@@ -199,7 +199,9 @@ class Release(StatefulPredictor):
             raise InvalidParameter(
                 f"n_shards={count!r} for n_samples={n_rows} leaves shards of {n_rows // count} "
                 f"rows; {n_classes} classes need {least} rows at least. Ask for "
-                f"{n_rows // least} shards or fewer, or give more rows."
+                f"{n_rows // least} shards or fewer, or give more rows.",
+                parameter="n_shards",
+                needed_rows=least * count,
             )
         if asked == "auto" and training.tried and not isinstance(training.model, ConceptClass):
             trial = try_sizes(
@@ -295,12 +297,16 @@ class Release(StatefulPredictor):
         left, count = state.remaining, len(asked.rows)
         if left == 0 and count:
             raise BudgetExhausted(
-                f"0 of {self.max_queries} answers remain; fit again, which costs again."
+                f"0 of {self.max_queries} answers remain; fit again, which costs again.",
+                remaining=0,
+                asked=count,
             )
         if count > left:
             raise BudgetExhausted(
                 f"{count} queries were asked, but {left} of {self.max_queries} answers remain; the "
-                "batch was refused whole, and nothing was spent."
+                "batch was refused whole, and nothing was spent.",
+                remaining=left,
+                asked=count,
             )
 
     def _room(self, state: ReleaseState) -> int:

@@ -54,7 +54,8 @@ class Offline:
         if self.rows is None:
             raise BudgetExhausted(
                 "0 answers remain: the one batch of queries was answered. Use hypothesis_ for "
-                "further points; it is published."
+                "further points; it is published.",
+                remaining=0,
             )
         return self.rows
 
@@ -62,7 +63,9 @@ class Offline:
         """Refuse a batch that is too large, or comes too late."""
         if asked > self.max_queries and self.rows is not None:
             raise BudgetExhausted(
-                f"{asked} queries were asked, but {self.remaining} remain; ask fewer."
+                f"{asked} queries were asked, but {self.remaining} remain; ask fewer.",
+                remaining=self.remaining,
+                asked=asked,
             )
         if asked:
             self.need_rows()
