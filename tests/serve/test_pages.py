@@ -460,6 +460,25 @@ def test_roles_decide_what_operators_see(locked: InThread, keys: dict[str, str])
     assert copied.get("/admin").status == 303  # a copy of a cookie ends with the session
 
 
+def test_a_key_for_one_model_sees_no_rows_of_another(folder: Path) -> None:
+    everlasting().save_to(folder / "ours.db")
+    file = KeyFile(folder / "some.json")
+    one, ours = new_key("ours", ("admin",), models=("ours",))
+    both, all_of_them = new_key("both", ("admin",))
+    file.add(one)
+    file.add(both)
+    with InThread(folder / "ours.db", folder / "model.json", access=str(file.path)) as running:
+        named = {"Authorization": f"Bearer {all_of_them}"}
+        assert running.infer([[0.5]], "ours", headers=named).status == 200
+        body = {"instances": [["40", "nurse", "2021-01-01", True]] * 3}
+        path = "/v1/models/model:predict"
+        assert ask(running.port, "POST", path, body, named).status == 200
+        for secret, rows in ((ours, 1), (all_of_them, 4)):
+            facts = running.ask("GET", "/admin.json", Authorization=f"Bearer {secret}").json
+            assert sum(minute["rows"] for minute in facts["minutes"]) == rows
+            assert sum(facts["rows"].values()) == rows
+
+
 def test_an_administrator_backs_up_and_revokes(
     locked: InThread, keys: dict[str, str], folder: Path
 ) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import cumae
 from cumae import Columns, InvalidData, InvalidParameter, PrivateBooster, PrivateLearner
 from cumae.concepts import (
     Halfspace,
@@ -121,3 +125,30 @@ def test_a_declaration_that_cannot_be_read_is_the_only_thing_said_about_its_colu
     told = str(raised.value)
     assert told.count("'one'") == 1
     assert """'sex': {"codes": {"1": "m", "2": "f"}}""" in told
+
+
+RIDDLE = re.compile(r"(What|Whether|How)\b")
+SOURCE = Path(cumae.__file__).parent
+
+
+def beginnings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the first line of each docstring in a file that begins with a riddle."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, kinds) and RIDDLE.match(found := ast.get_docstring(node) or ""):
+            yield getattr(node, "name", "the module"), found.partition("\n")[0]
+
+
+def test_docstrings_begin_with_the_noun() -> None:
+    found = {
+        f"{path.relative_to(SOURCE)}: {name}": line
+        for path in sorted(SOURCE.rglob("*.py"))
+        for name, line in beginnings(path.read_text(encoding="utf-8"))
+    }
+    assert found == {}, "begin with the noun: The price of a fit, not What a fit costs"
+
+
+def test_docstrings_that_begin_otherwise_are_found() -> None:
+    text = '"""How it works."""\ndef f():\n    "What f does."\n\nclass A:\n    "Whether it is."\n'
+    assert [name for name, _ in beginnings(text)] == ["the module", "f", "A"]
+    assert not [*beginnings('"""The price."""\ndef f():\n    "Number of rows."\n')]

@@ -79,7 +79,7 @@ class RowEngine(ABC):
 
 @dataclass(frozen=True)
 class Failed:
-    """What comes back from a piece that could not be computed.
+    """The reply about a piece that could not be computed.
 
     Parameters
     ----------

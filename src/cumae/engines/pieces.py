@@ -218,7 +218,7 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Reducing:
-    """What a function makes of all blocks of a piece together."""
+    """The result of a function on all blocks of a piece together."""
 
     steps: tuple[Step, ...]
     work: Callable[[Any], Any]

@@ -243,7 +243,7 @@ def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
 
 @dataclass(frozen=True)
 class OpenCounts:
-    """How many rows are in each place of the scale, in columns and targets without a range.
+    """Numbers of rows in each place of the scale, of columns and targets without a range.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class OperatingPages:
         self._desk, self._server = desk, desk.server
         self._minutes: deque[Facts] = deque(maxlen=MOST_MINUTES)
         self._phases: dict[str, list[Facts]] = {}
-        self._rows_before = 0
+        self._rows_before: dict[str, int] = {}
         self._said: dict[str, str] = {}  # what orders did, by the sessions that gave them
 
     async def watch(self) -> None:
@@ -48,18 +48,25 @@ class OperatingPages:
 
     def note(self) -> None:
         """Note the rows since the last time."""
-        house, metrics = self._server.house, self._server.metrics
         minute = int(self._desk.clock() // MINUTE)
-        rows = sum(metrics.rows(name) for name in house.models)
-        self._minutes.append({"minute": minute, "rows": rows - self._rows_before})
-        self._rows_before = rows
+        self._minutes.append({"minute": minute, "rows": self._rows_since()})
+        self._rows_before = self._rows()
         self._note_phases()
 
-    def _running(self) -> Facts:
-        """Return the rows of the minute that has not ended."""
-        rows = sum(self._server.metrics.rows(name) for name in self._server.house.models)
-        minute = int(self._desk.clock() // MINUTE)
-        return {"minute": minute + 1, "rows": rows - self._rows_before}
+    def _rows(self) -> dict[str, int]:
+        return {name: self._server.metrics.rows(name) for name in self._server.house.models}
+
+    def _rows_since(self) -> dict[str, int]:
+        """Return the rows of each model in the minute that has not ended."""
+        return {name: rows - self._rows_before.get(name, 0) for name, rows in self._rows().items()}
+
+    def _minutes_of(self, seen: list[Served]) -> list[Facts]:
+        """Return the rows of each minute, of those models that somebody may see."""
+        now = {"minute": int(self._desk.clock() // MINUTE) + 1, "rows": self._rows_since()}
+        return [
+            {"minute": one["minute"], "rows": sum(one["rows"][served.name] for served in seen)}
+            for one in (*self._minutes, now)
+        ]
 
     def _note_phases(self) -> None:
         """Note phases that have begun."""
@@ -148,7 +155,7 @@ class OperatingPages:
             "rows": {one.name: server.metrics.rows(one.name) for one in seen},
             "internal_errors": server.metrics.internal_errors,
             "ready": server.house.is_ready and not server.stopping,
-            "minutes": [*self._minutes, self._running()],
+            "minutes": self._minutes_of(seen),
             "times": _times(server.metrics.times),
             "refusals": refusals(server.metrics.refusals),
             "phases": {one.name: self._phases.get(one.name, []) for one in seen},
