@@ -16,7 +16,8 @@ class that a subgroup does not have, are left out.
     python benchmarks/evaluation.py --runs 2000 --fresh 6 --seed 1
 
 The second draws laws at random, with other rows: nothing in the package was tuned on them. It
-writes benchmarks/results/evaluation_fresh.json.
+writes benchmarks/results/evaluation_fresh.json. With --only NAME, scenarios with this in their name
+take the place of what the file has of them, so that parts can be run one after the other.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ FRESH_RESULTS = RESULTS.with_name("evaluation_fresh.json")
 FIRST_SEED, FIRST_FRESH_SEED = 1, 1_000_001  # of the rows of the first run
 LEAST_COVERAGE, MOST_WIDTH = 0.935, 1.5
 TRUTH_ROWS = 4_000_000
+MILLION = "million rows"
 
 Rows = tuple[Integers, Floats, Integers]  # labels, chances and subgroups
 Draw = Callable[[np.random.Generator, int], Rows]
@@ -432,7 +434,13 @@ def main() -> None:
     given = parser.parse_args()
     scenarios = fresh(given.fresh, given.seed) if given.fresh else SCENARIOS
     first = FIRST_FRESH_SEED if given.fresh else FIRST_SEED
-    found: dict[str, Any] = {}
+    out = given.out or (FRESH_RESULTS if given.fresh else RESULTS)
+    facts = {"seed of the laws": given.seed} if given.fresh else {}
+    result: dict[str, Any] = {"runs": given.runs, **facts, "scenarios": {}}
+    if given.only and out.exists():
+        known = json.loads(out.read_text(encoding="utf-8"))
+        if {name: known.get(name) for name in ("runs", *facts)} == {"runs": given.runs, **facts}:
+            result = known
     for scenario in scenarios:
         if given.only not in scenario.name:
             continue
@@ -441,7 +449,8 @@ def main() -> None:
         covered = {name: one["covered"] for name, one in figures.items()}
         ratio = {name: one["ratio"] for name, one in figures.items()}
         low, wide = min(covered, key=covered.__getitem__), max(ratio, key=ratio.__getitem__)
-        found[scenario.name] = shortened(figures)
+        result["scenarios"][scenario.name] = shortened(figures)
+        write(result, out, [one.name for one in scenarios])
         print(
             f"{scenario.name}: {len(figures)} figures; least coverage {covered[low]:.4f} ({low}), "
             f"widest {ratio[wide]:.2f} times the best ({wide}); "
@@ -450,13 +459,17 @@ def main() -> None:
         for name, one in figures.items():
             if given.all or one["covered"] < LEAST_COVERAGE or one["ratio"] > MOST_WIDTH:
                 print("   ", name, one)
-    if given.only:
-        return
-    result: dict[str, Any] = {"runs": given.runs, "scenarios": found}
-    result |= {"seed of the laws": given.seed} if given.fresh else {"million rows": million()}
-    out = given.out or (FRESH_RESULTS if given.fresh else RESULTS)
+    if not given.fresh and given.only in MILLION:
+        result[MILLION] = million()
+        print(result[MILLION])
+        write(result, out, [one.name for one in scenarios])
+
+
+def write(result: dict[str, Any], out: Path, names: list[str]) -> None:
+    """Write what is known so far, in the order of the scenarios."""
+    scenarios = result["scenarios"]
+    result["scenarios"] = {name: scenarios[name] for name in names if name in scenarios}
     out.write_text(json.dumps(result, indent=1), encoding="utf-8")
-    print(result.get("million rows", ""))
 
 
 if __name__ == "__main__":

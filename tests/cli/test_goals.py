@@ -71,6 +71,19 @@ def test_a_model_that_was_named_is_warned_about_as_well() -> None:
 
 
 @pytest.mark.usefixtures("ward")
+def test_a_model_that_costs_more_than_always_saying_no_is_said_to() -> None:
+    """Twenty times the cost, and the best that so few rows allow is worse than no model."""
+    costs = ["--class-shares", "died=0.03", "--costs", "died=20"]
+    planned = run(*PLAN, *CLASSES, *costs)
+    dry = run(*FIT, *CLASSES, *costs, "-o", "m.json", "--dry-run")
+    said = "Careful: Always saying no is likely to cost less than the best route: 0.6 for each row"
+    for done in (planned, dry):
+        assert said in words(done.output)
+    many = run("plan", "--rows", "30000", "--columns", "8", *PRICE, *CLASSES, *costs)
+    assert "likely to cost less" not in many.output
+
+
+@pytest.mark.usefixtures("ward")
 def test_costs_and_thresholds_are_stored_and_shown() -> None:
     done = run(*FIT, *CLASSES, *SHARE, "--costs", "died=20", "--model", "curves", "-o", "m.json")
     assert done.exit_code == 0, done.stderr

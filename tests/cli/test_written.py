@@ -45,6 +45,17 @@ def write(path: Path, fifth: str = "1.234,5;31.12.1980;1;K\u00f6ln;yes", count: 
     path.write_bytes("\n".join(["weight;born;sex;town;ill", *rows, ""]).encode("cp1252"))
 
 
+def test_days_in_the_schema_may_be_written_as_the_cells_are(folder: Path) -> None:
+    text = SCHEMA.replace("1920-01-01", '"01.01.1920"').replace("2020-01-01", '"2020-01-01"')
+    (folder / "schema.toml").write_text(text, encoding="utf-8")
+    done = run("fit", "data.csv", *FIT, "-o", "m.json", "--dry-run")
+    assert done.exit_code == 0, done.stderr
+    (folder / "schema.toml").write_text(text.replace("01.01.1920", "31.02.1920"), encoding="utf-8")
+    done = run("fit", "data.csv", *FIT, "-o", "m.json", "--dry-run")
+    assert done.exit_code == 3
+    assert "write 2000-01-31, or as the entry format says" in " ".join(done.stderr.split())
+
+
 def test_a_german_file_is_learnt_and_asked_as_the_schema_says(folder: Path) -> None:
     done = run("fit", "data.csv", *FIT, "-o", "m.json")
     assert done.exit_code == 0, done.stderr

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 
 from cumae import (
     Budget,
@@ -23,7 +24,14 @@ from cumae import (
 )
 from cumae.data import Columns
 from cumae.data.declared import Column
-from cumae.errors import InvalidData, InvalidParameter, VotesIgnored, WeakPrivacy
+from cumae.errors import (
+    BudgetExhausted,
+    InvalidData,
+    InvalidParameter,
+    TooFewRows,
+    VotesIgnored,
+    WeakPrivacy,
+)
 from cumae.learners import AccuracyBoost, PrivateLogisticRegression
 from cumae.planning import plan
 from tests.census import run
@@ -248,6 +256,32 @@ def test_usual_promises_are_not_warned_of() -> None:
     X, y = patients(bool)
     OURS["kernel"](KNOWN).fit(X, y)
     OURS["kernel"](KNOWN).set_params(epsilon=math.inf).fit(X, y)
+
+
+# "I wanted a picture, and was told that there is no such thing as plot."
+
+
+def test_a_picture_before_the_fit_says_that_a_fit_is_missing() -> None:
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        PrivateClassifier(1.0, 1e-6, columns=KNOWN).plot()
+
+
+# "Its answers cost me more than saying no to everybody would have."
+
+
+@pytest.mark.filterwarnings("ignore:No route can rank")
+def test_a_classifier_that_loses_to_a_guess_says_so_before_it_pays() -> None:
+    X, y = patients(bool)
+    budget = Budget(0.5, 1e-6)  # which does not hold enough: the warning comes first
+    model = PrivateClassifier(
+        1.0, 1e-6, columns=KNOWN, class_shares={1: 0.03}, costs={1: 20.0}, budget=budget
+    )
+    with (
+        pytest.warns(TooFewRows, match="Always saying 0 is likely to cost less"),
+        pytest.raises(BudgetExhausted),
+    ):
+        model.fit(X[:300], y[:300])
+    assert not budget.history
 
 
 # "My estimator has no say, and nothing told me."

@@ -22,7 +22,7 @@ from cumae.data.readings import (
     places_of_values,
     read_cells,
 )
-from cumae.data.texts import LARGEST_WORD, MAX_BYTES, PLAIN, Order, Written
+from cumae.data.texts import LARGEST_WORD, MAX_BYTES, PLAIN, Order, Written, as_cells_are
 from cumae.data.texts.written import ENTRIES as WRITTEN_ENTRIES
 from cumae.errors import InvalidParameter
 
@@ -37,6 +37,7 @@ FORMS = (
     "list, for a column that may have missing cells"
 )
 SIDES = ("yes", "no")  # of a boolean
+DAYS = ("first", "last", "since")
 ENTRIES = {"low", "high", "step", "categories", "since", "boolean", "missing"}
 ENTRIES |= {"ordered", "max_bytes", "numbers", "codes", "first", "last", *SIDES, *WRITTEN_ENTRIES}
 
@@ -352,7 +353,12 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:  # noqa: C901 
     if not isinstance(missing, bool | np.bool_):
         raise InvalidParameter(f"columns[{name!r}] has missing={missing!r}; give True or False.")
     apart = {"missing", *WRITTEN_ENTRIES}
-    rest = {entry: value for entry, value in given.items() if entry not in apart}
+    form = given.get("format")
+    rest = {
+        entry: as_cells_are(value, form) if entry in DAYS else value
+        for entry, value in given.items()
+        if entry not in apart
+    }
     if set(rest) == {"codes"}:
         found = _of_codes(name, rest["codes"])
     elif set(rest) == {"first", "last"}:
@@ -484,6 +490,7 @@ def _day(name: str, given: Any) -> dt.datetime:
             found = found.astimezone(dt.UTC).replace(tzinfo=None)
     except (AttributeError, TypeError, ValueError) as error:
         raise InvalidParameter(
-            f"columns[{name!r}] has a day that cannot be read; give datetime.date(2000, 1, 1), say."
+            f"columns[{name!r}] has a day that cannot be read; write 2000-01-31, or as the entry "
+            "format says, or give datetime.date(2000, 1, 31)."
         ) from error
     return found

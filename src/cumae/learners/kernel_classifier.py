@@ -37,7 +37,8 @@ class PrivateKernelClassifier(KernelLearner):
     known so far, with integer Gaussian noise. Because the noise is known, all else is inference:
     the coefficients have a posterior, and the releases themselves decide how much each group of
     features may vary. With public rows (without labels), features are scaled by them. Without, a
-    quarter of the budget makes up rows that have noisy marginals and correlations.
+    quarter of the budget makes up rows that have noisy marginals and correlations (a tenth with
+    another goal than accuracy).
 
     Parameters
     ----------

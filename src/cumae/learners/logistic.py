@@ -45,12 +45,14 @@ class PrivateLogisticRegression(KernelLearner):
         0 for straight lines. A number adds that many cosines of the rank of each column of numbers,
         which then is a curve; 6 are enough for most.
     n_steps : int of 1 or more, or "auto"
-        Sums of residuals; ``"auto"`` takes 8, or 4 with public rows and few private ones.
+        Sums of residuals; ``"auto"`` takes 8, or 4 where private rows are few and there are public
+        ones, or the goal is another one than accuracy.
     goal : {"accuracy", "ranking", "cost"}
         What the model is for: most answers right, rows in the right order of their chances, or the
         least cost, which needs ``costs`` or a ``threshold``. With another goal than accuracy the
         numbers of rows of the classes are released first, for 4 % of the budget, so that sums of
-        residuals begin at the right share of a rare class.
+        residuals begin at the right share of a rare class. Fewer sums are taken then, and made-up
+        rows get less.
     class_weight : mapping from class to float above 0, or None
         Another name of ``costs``, as scikit-learn calls it. Give one of them.
     costs : mapping from class to float above 0, or None

@@ -217,6 +217,17 @@ class Advice:
         return f"{self.best.constant} Declare costs or a threshold, or look at its chances."
 
     @property
+    def loses_to_a_guess(self) -> str:
+        """A caution if one answer to all rows is likely to cost less than any route; else ""."""
+        found = None if self.best is None else self.best.simulated or self.best.reached
+        if found is None or found.goal != "cost" or not found.value > found.guess:
+            return ""
+        return (
+            f"Always saying {found.guessed} is likely to cost less than the best route: "
+            f"{found.formatted(found.guess)} for each row, against {found.formatted(found.value)}."
+        )
+
+    @property
     def assumed(self) -> str:
         """A caution if shares of classes are not known; else ""."""
         if not self._supposes_equal:
@@ -246,7 +257,8 @@ class Advice:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Cautions before anything is paid, a sentence or two each."""
-        return tuple(filter(None, (self.cannot_rank, self.constant, self.assumed)))
+        found = (self.cannot_rank, self.constant, self.loses_to_a_guess, self.assumed)
+        return tuple(filter(None, found))
 
     def __getitem__(self, name: str) -> Prospect:
         """Return the prospect of a route by its name."""

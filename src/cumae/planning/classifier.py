@@ -48,9 +48,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _has(name: str) -> Callable[[Method], Method]:
-    """Tell whether the model inside can do something."""
-    return available_if(lambda self: hasattr(getattr(self, "model_", None), name))
+def _has(name: str, *, unfitted: bool = False) -> Callable[[Method], Method]:
+    """Offer a method if the model inside has it, and perhaps if there is no model yet."""
+    return available_if(lambda self: hasattr(self.model_, name) if _fitted(self) else unfitted)
+
+
+def _fitted(self: Any) -> bool:
+    return hasattr(self, "model_")
 
 
 class PrivateClassifier(PrivateEstimator):
@@ -253,6 +257,8 @@ class PrivateClassifier(PrivateEstimator):
             warn(advice.cannot_rank, TooFewRows)
         if advice.constant:
             warn(advice.constant, ConstantAnswers)
+        if advice.loses_to_a_guess:
+            warn(advice.loses_to_a_guess, TooFewRows)
         model = best.route.estimator(replace(advice.situation, columns=self.columns))
         return best.route, model.set_params(budget=self.budget, random_state=self.random_state)
 
@@ -391,7 +397,7 @@ class PrivateClassifier(PrivateEstimator):
         found = self.model_.private_score(X, y, epsilon, budget=budget, random_state=random_state)
         return float(found)
 
-    @_has("plot")
+    @_has("plot", unfitted=True)
     def plot(self, columns: Any = None, axes: Any = None) -> Figure:
         """Draw what the model learnt, as :meth:`~cumae.PrivateKernelClassifier.plot` does.
 
@@ -416,6 +422,7 @@ class PrivateClassifier(PrivateEstimator):
         InvalidParameter
             If there is no such effect, or if trees were fitted in the place of a kernel model.
         """
+        check_is_fitted(self, "model_")
         figure: Figure = self.model_.plot(columns, axes)
         return figure
 

@@ -1,6 +1,6 @@
 """Numbers, dates and ordered values as text, by what was declared and by nothing else."""
 
-from cumae.data.texts.dates import moment_in, refuse_format
+from cumae.data.texts.dates import as_cells_are, moment_in, refuse_format
 from cumae.data.texts.ordered import (
     LARGEST_WORD,
     MAX_BYTES,
@@ -18,6 +18,7 @@ __all__ = [
     "WORD_BYTES",
     "Order",
     "Written",
+    "as_cells_are",
     "middle_keys",
     "moment_in",
     "next_key",

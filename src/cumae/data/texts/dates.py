@@ -6,8 +6,10 @@ text would be another date elsewhere. Here they are English everywhere.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
+from typing import Any
 
 from cumae.errors import InvalidParameter
 from cumae.remembering import remembered
@@ -116,3 +118,28 @@ def moment_in(text: str, form: str, since: dt.datetime) -> dt.datetime:
     clock = (int(found.get("M", 0)), int(found.get("S", 0)), int(found.get("f", "0").ljust(6, "0")))
     day = (year, month or int(found.get("m", 1)), int(found.get("d", 1)))
     return dt.datetime(*day, hour, *clock)  # noqa: DTZ001 - declared days have no zone
+
+
+def as_cells_are(given: Any, form: Any) -> Any:
+    """Return a declared day that is written in the format of its cells; all else as it is.
+
+    Parameters
+    ----------
+    given : object
+        The day. A text is taken as 2000-01-31 first.
+    form : object
+        The format, or None. One with two digits of a year does not say which century is meant.
+
+    Examples
+    --------
+    >>> from cumae.data.texts import as_cells_are
+    >>> as_cells_are("31.12.2024", "%d.%m.%Y"), as_cells_are("2024-12-31", "%d.%m.%Y")
+    (datetime.datetime(2024, 12, 31, 0, 0), '2024-12-31')
+    """
+    if isinstance(given, str) and isinstance(form, str) and "%Y" in form:
+        with contextlib.suppress(ValueError):
+            dt.datetime.fromisoformat(given)
+            return given
+        with contextlib.suppress(ValueError):
+            return moment_in(given, form, dt.datetime(1, 1, 1))  # noqa: DTZ001 - of two digits
+    return given

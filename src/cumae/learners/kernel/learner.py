@@ -73,6 +73,8 @@ LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats
 MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and hours
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
+# And for other goals than accuracy: few rows of a rare class say little about it, all else is less.
+COUNTS_OF_RARE, PRODUCTS_OF_RARE = 0.05, 0.05
 THIN = 5.0  # strength for each column below which they are
 WIDE, FIRST_OF_WIDE = 64, 0.5  # so many thin columns are sifted by a step with such a share
 MOST_MARKS = 240  # of levels, of all scores together
@@ -104,15 +106,18 @@ class Begun:
     posterior: Posterior
 
     @claim("KERNEL")
-    def question(self, noise: float) -> Question:
+    def question(self, noise: float, together: int = 1) -> Question:
         """Return what the next sum asks of each row, along the directions least known so far.
 
         Parameters
         ----------
         noise : float
             Scale of the noise of the sum, in whole numbers.
+        together : int
+            How many sums, this one included, are taken to ask the same. Where one of them says
+            little, directions for it alone would be few, by differences that are noise.
         """
-        directions = self.posterior.design(max((noise / MOVES) ** 2, LEAST_NOISE))
+        directions = self.posterior.design(max((noise / MOVES) ** 2 / together, LEAST_NOISE))
         return Question.of(self.features, self.posterior.mean, directions)
 
 
@@ -140,6 +145,14 @@ class KernelLearner(Readable, ScoredLearner):
     def _counts_classes(self) -> bool:
         """True if the numbers of rows of the classes are released first."""
         return self.goal != "accuracy"
+
+    @property
+    @claim("KERNEL")
+    def _shares_of_made_up(self) -> tuple[float, float]:
+        """Which shares of the budget counts and products get, if rows are made up."""
+        if self._counts_classes:
+            return COUNTS_OF_RARE, PRODUCTS_OF_RARE
+        return COUNTS, PRODUCTS
 
     @property
     def _scores(self) -> int:
@@ -228,6 +241,7 @@ class KernelLearner(Readable, ScoredLearner):
     def _measurements(self, sizes: Sizes) -> Measurements:
         epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
         made = MadeUp(sizes.columns)
+        counted, multiplied = self._shares_of_made_up
         width = len(sizes.columns)
         most = max(self._steps(0.0), self._steps(math.inf))
         most *= most_directions(self._scores, width) * self._scores
@@ -237,7 +251,7 @@ class KernelLearner(Readable, ScoredLearner):
         classes = classes_move(self._scores) / math.sqrt(CLASSES)
         fractions = Fractions(sizes.columns)
         fraction = fractions.moves / math.sqrt(FRACTIONS)
-        least = min(step, made.counts_move / math.sqrt(COUNTS + PRODUCTS), made.products_move)
+        least = min(step, made.counts_move / math.sqrt(counted + multiplied), made.products_move)
         if fractions.asked and not sizes.public:
             most, least = most + len(fractions.asked), min(least, fraction)
         if self._counts_classes:
@@ -249,20 +263,22 @@ class KernelLearner(Readable, ScoredLearner):
             left -= FRACTIONS
         thin = strength < THIN * len(sizes.columns.columns)
         wide = thin and len(sizes.columns.columns) >= WIDE
-        pays = made.pays(strength * math.sqrt(COUNTS))
+        pays = made.pays(strength * math.sqrt(counted))
         # Where products would be noise, counts are all that rows are made up from.
         rough = wide or not pays
-        share, looks = (COUNTS, 1) if wide else (COUNTS + PRODUCTS, 1) if rough else (COUNTS, 2)
+        share = counted if wide or not rough else counted + multiplied
+        looks = 1 if rough else 2
         made_up = not sizes.public and (pays or made.tells(strength * math.sqrt(share)))
         if made_up:
-            left -= share if rough else COUNTS + PRODUCTS
+            left -= share if rough else counted + multiplied
         # A made-up reference is rougher: more steps correct what it gets wrong.
-        steps = self._steps(strength if sizes.public or rough else math.inf)
+        few = sizes.public or rough or self._counts_classes
+        steps = self._steps(strength if few else math.inf)
         first = later = step * math.sqrt(steps / left) / mu
         if wide:
             first = step / math.sqrt(left * FIRST_OF_WIDE) / mu
             later = step * math.sqrt((steps - 1) / (left * (1 - FIRST_OF_WIDE))) / mu
-        products = None if rough else made.products_move / math.sqrt(PRODUCTS) / mu
+        products = None if rough else made.products_move / math.sqrt(multiplied) / mu
         return Measurements(
             strength,
             steps,
@@ -294,7 +310,8 @@ class KernelLearner(Readable, ScoredLearner):
         with Progress("learning", plans.steps, shown=False if is_quiet() else None) as bar:
             for step in range(plans.steps):
                 noise = plans.noise if step else plans.first_noise
-                question = begun.question(noise)
+                together = plans.steps - step if self._counts_classes else 1
+                question = begun.question(noise, together)
                 found = measure(question, begun.parts, begun.shown, noise, source)
                 begun.posterior.learn(found)
                 bar.advance()
@@ -317,7 +334,8 @@ class KernelLearner(Readable, ScoredLearner):
         reference, worth = self._reference(rows, plans, columns, source)
         curves, _ = self._shapes
         # Without public rows, noisy counts must have told where values are.
-        detail = detail_of(plans.strength * (math.sqrt(COUNTS) if rows.public is None else 1.0))
+        told = 1.0 if rows.public is not None else math.sqrt(self._shares_of_made_up[0])
+        detail = detail_of(plans.strength * told)
         features = KernelFeatures.of(
             reference, columns, source, curves=curves, waves=plans.waves, detail=detail
         ).with_marks(MOST_MARKS // self._scores)
