@@ -184,7 +184,7 @@ def readable() -> Iterator[tuple[str, str]]:
         yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "proofs").glob("*.md")):
         claims = re.findall(
-            r"^(?:#|Claim:|Assumptions:) .*$", path.read_text("utf-8"), re.MULTILINE
+            r"^(?:#|Claim:|Relation:|Assumptions:) .*$", path.read_text("utf-8"), re.MULTILINE
         )
         yield str(path.relative_to(ROOT)), "\n".join(claims)
 
