@@ -281,7 +281,7 @@ def _private_layout(
 
 @dataclass(frozen=True)
 class Asking:
-    """A step that puts the output of a model in the place of rows, behind what stands beside them.
+    """A step that replaces rows by the output of a model, after what stands beside them.
 
     Parameters
     ----------
