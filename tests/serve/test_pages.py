@@ -25,6 +25,7 @@ from cumae.serve.bodies import MOST_FIELDS, sent
 from cumae.serve.errors import Refused
 from cumae.serve.keys import KeyFile, new_key
 from cumae.serve.models import House
+from cumae.serve.pages.pictures import effect_chart
 from cumae.serve.pages.proofs import PLACES, parts, proof
 from cumae.serve.pages.site import Site
 from cumae.serve.settings import ModelSettings, Settings
@@ -225,6 +226,12 @@ def test_the_page_of_a_model_tells_the_promise_and_what_was_published(server: In
         assert proof(claim) is not None
     listed = (facts["formal"]["assumptions"], facts["not_covered"], facts["formal"]["claims"])
     assert page.count("<li>") == sum(map(len, listed[:2])) + len(listed[2])
+
+
+def test_categories_that_are_numbers_are_written_as_people_write_them() -> None:
+    for values, words in (([0.0, 1.0], ["0", "1"]), ([None, True], ["missing", "yes"])):
+        effect = {"column": "a", "values": values, "log_odds": [-0.1, 0.2], "spread": [0.1, 0.1]}
+        assert [text for _, text in effect_chart(0, effect).ticks] == words
 
 
 def test_the_page_of_an_oracle_shows_its_ledger_and_no_effects(server: InThread) -> None:
