@@ -59,10 +59,27 @@ KINDS: dict[str, Callable[[Any], float]] = {
     "percent of ": lambda value: 100 * value,
     "error percent of ": lambda value: 100 * (1 - value),
     "minus of ": lambda value: -value,
-    "mean accuracy of ": lambda runs: fmean(one["accuracy"] for one in runs),
     "mean of ": lambda several: fmean(several.values()),
     "deviation of ": lambda several: stdev(several.values()),
 }
+# "mean accuracy of " and "mean percent lost of ": over the parts of a place that have the key.
+MEAN = re.compile(r"mean (?P<percent>percent )?(?P<key>.+) of ")
+
+
+def kind_of(kind: str) -> Callable[[Any], float]:
+    """Return the function that a figure's line names before its place."""
+    match = MEAN.fullmatch(kind)
+    if match is None:
+        return KINDS[kind]
+    factor = 100 if match["percent"] else 1
+
+    def mean(several: Any) -> float:
+        listed = several.values() if isinstance(several, dict) else several
+        return factor * fmean(
+            one[match["key"]] for one in listed if isinstance(one, dict) and match["key"] in one
+        )
+
+    return mean
 
 
 @dataclass(frozen=True)
@@ -146,7 +163,7 @@ def misfits(block: Block, *, complete: bool) -> Iterator[str]:
             shown, _, place = line.partition(" = ")
             kind, slash, rest = place.partition("/")
             try:
-                value = KINDS[kind](at(results, slash + rest))
+                value = kind_of(kind)(at(results, slash + rest))
             except (AttributeError, KeyError, IndexError, TypeError, ValueError):
                 yield f"{file} has no {place}"
                 continue
