@@ -18,8 +18,8 @@ from cumae.store.sealed import PIECE, Seal
 WHOLE = "state"  # the kind of piece that holds a whole state; older ones have other names
 AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
 AHEAD = "ahead"  # the kind of what is written before the epoch that it belongs to
-# The key of that epoch, in the place of all that was written ahead; in files of format 5, in the
-# place of the models alone.
+# The key of that epoch, instead of all that was written ahead; in files of format 5, instead of
+# the models alone.
 WRITTEN, MODELS_WRITTEN = "$written", "$ahead"
 LEAST_PIECE_BYTES = 2**14  # bytes of a part that is written ahead
 
