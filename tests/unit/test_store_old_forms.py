@@ -152,8 +152,10 @@ def test_an_oracle_that_was_written_ahead_by_an_older_version_goes_on(
     }
     assert found == known
     assert store.status(path).totals.epoch == before.epoch
-    who = {"users": range(600), "clients": range(600)} if form.endswith("users") else {}
-    oracle.predict(np.linspace(0.0, 1.0, 600)[:, None], **who)
+    count = 1_500 if form.endswith("fresh") else 600
+    ids = range(1_000, 1_000 + count)  # of nobody who has asked
+    who = {"users": ids, "clients": ids} if form.endswith("users") else {}
+    oracle.predict(np.linspace(0.0, 1.0, count)[:, None], **who)
     assert oracle.phase_ > known["phase"]
     facts = oracle._state_.to_facts()
     oracle.close()

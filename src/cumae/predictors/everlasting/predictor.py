@@ -22,15 +22,7 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.answering.calls import (
-    AnyStep,
-    Asked,
-    Call,
-    ProposedAnswers,
-    Step,
-    StepAhead,
-    StepFreeze,
-)
+from cumae.predictors.answering.calls import AnyStep, Asked, Call, ProposedAnswers, Step
 from cumae.predictors.answering.events import Answered, Labelled, LabelsArrived, Supplied
 from cumae.predictors.base import (
     ESTIMATOR,
@@ -527,11 +519,8 @@ class EverlastingPredictor(PhasedPredictor):
         following = state.following
         if following is None and state.next_phase_rows.complete(state):
             return self._to_prepare(state)
-        if following is not None and self._counter_.journal.durable:
-            if state.must_freeze:
-                return StepFreeze(lambda: following.freeze(state.rows_later()))
-            if 0 < state.left == state.ahead and following.is_frozen and not following.is_ahead:
-                return StepAhead(following.ahead, state.left)
+        if self._counter_.journal.durable and (ahead := state.step_ahead) is not None:
+            return ahead
         if not wanted or not state.next_phase_rows.used_up(state):
             return None
         if following is None:

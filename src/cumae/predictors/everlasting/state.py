@@ -12,6 +12,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.drift import Drift
 from cumae.mechanisms import Majority, Spent
+from cumae.predictors.answering.calls import AnyStep, StepAhead, StepFreeze
 from cumae.predictors.answering.events import Entered, Event, numbered
 from cumae.predictors.everlasting.keeping import (
     QUERY_ROWS,
@@ -168,6 +169,19 @@ class EverlastingState(State):
         return following is not None and ahead < self.left <= 2 * ahead and not following.is_frozen
 
     @property
+    @claim("LATE")
+    def step_ahead(self) -> AnyStep | None:
+        """The step by which something is written ahead that is due now, by counts; else None."""
+        following, left = self.following, self.left
+        if following is None:
+            return None
+        if self.must_freeze:
+            return StepFreeze(lambda: following.freeze(self.rows_later()))
+        if 0 < left == self.ahead and following.is_frozen and not following.is_ahead:
+            return StepAhead(following.ahead, left)
+        return None
+
+    @property
     def spare(self) -> int:
         return super().spare if self.next_phase_rows.keeps_queries else 0
 
@@ -293,7 +307,7 @@ class EverlastingState(State):
     def to_facts(self, packed: bytes | None = None) -> dict[str, Any]:
         """Return all of it; ``packed`` is what the training made of the phase, if it is known."""
         stored = np.frombuffer(self.phase.packed() if packed is None else packed, dtype=np.uint8)
-        return {**self.short_facts(), "phase": {"packed": stored}, **self.rows_later()()}
+        return {**self.rows_later()(), **self.short_facts(), "phase": {"packed": stored}}
 
     @claim("LATE", "STORE")
     def rows_later(self) -> Later:
