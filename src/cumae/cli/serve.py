@@ -15,7 +15,7 @@ def serve(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL]...",
-            help="Oracles (files or addresses) and published models; each has the name of its file.",
+            help="Oracles (files or addresses) and published models, each named after its file.",
         ),
     ] = None,
     config: Annotated[
