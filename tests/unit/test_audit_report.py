@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 from cumae.audit import Attack, Audit, Claimed, Game
-from cumae.audit.catalogue import SOURCES, attacks_on, audit_all, reasons_for_few
+from cumae.audit.catalogue import (
+    SOURCES,
+    attacks_on,
+    audit_all,
+    in_short,
+    reasons_for_few,
+)
 from cumae.audit.report import (
     MEANING,
     lines,
@@ -228,6 +234,9 @@ def test_without_time_the_first_attack_on_each_target_is_played_and_the_rest_is_
     assert [(audit.name, audit.runs) for audit in audits] == [("One, a", 10), ("Two, a", 10)]
     assert Silent.trained == 2 * 2 * 26  # with a pilot of six
     assert left_out == ["One, b: no time was left.", "One, c: no time was left."]
+    slow, late = in_short([*left_out, "Two, a: it takes too long."])
+    assert slow == "Two, a: it takes too long."
+    assert late.startswith("2 further attacks, because no time was left: One 2. More seconds")
 
 
 def test_few_runs_are_explained() -> None:

@@ -147,7 +147,7 @@ def audit(
             chosen, runs=runs, seconds=seconds, confidence=confidence, n_jobs=jobs
         )
     few = catalogue.reasons_for_few(audits, runs)
-    _tell(audits, {"Few runs": few, "Left out": too_slow})
+    _tell(audits, {"Few runs": few, "Left out": catalogue.in_short(too_slow)})
     left_out += [*few, *too_slow]
     settings = {
         "cumae": __version__,
