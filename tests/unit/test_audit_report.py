@@ -22,6 +22,7 @@ from cumae.audit.catalogue import (
 )
 from cumae.audit.report import (
     MEANING,
+    caught_bugs,
     lines,
     markdown,
     misses_allowed,
@@ -180,7 +181,11 @@ def test_a_planted_bug_stands_beside_its_attack_and_breaks_nothing() -> None:
     other = found(0.1, name="Thing, a row of another")
     audits = [good, plant, other]
     assert (plant.broken, plant.caught, plant.verdict) == (False, True, "caught")
-    assert replace(plant, epsilon=0.5).verdict == "not caught"
+    missed = replace(plant, epsilon=0.5)
+    assert missed.verdict == "not caught"
+    assert replace(missed, runs=10).verdict == "cannot tell"
+    told = caught_bugs([*audits, missed, replace(missed, runs=10)])
+    assert told == "Planted bugs: 1 of 3 were caught; 1 had too few runs to tell."
     assert plant_of(good, audits) is plant
     assert plant_of(other, audits) is None
     assert strongest(audits) is good
