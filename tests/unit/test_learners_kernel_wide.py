@@ -74,7 +74,10 @@ def steeper_than_made_up_rows(share: float, steeper: tuple[float, ...]) -> float
     )
     for _ in range(4):
         directions = posterior.design(300.0)
-        across, shown = shorten(rows @ directions), shorten(reference @ directions)
+        across, shown = (
+            shorten((table @ directions).astype(np.float32)).astype(np.float64)
+            for table in (rows, reference)
+        )
         chance = expit(rows @ posterior.mean)
         value = across.T @ (weights(chance)[:, None] * (chance - labels[:, None]))
         posterior.learn(NoisySum(value, 300.0, shown, posterior.chance))
