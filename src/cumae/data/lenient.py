@@ -458,7 +458,7 @@ BLOCK_ROWS = 65_536  # that bad_rows looks at together
 
 
 def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -> list[str]:
-    """Tell the owner of the rows which of them cannot be used; fitting itself stays silent.
+    """Return the rows that cannot be used, for their owner alone; fitting itself stays silent.
 
     What it returns is **not private**: show it to nobody else, and log it nowhere.
 

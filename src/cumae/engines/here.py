@@ -169,11 +169,30 @@ def files_in_pieces(rows: ParquetRows, columns: Columns, engine: RowEngine | Non
     engine : RowEngine, or None
         Whoever reads them; None is this process.
     """
-    starts = np.cumsum([0, *rows.group_sizes]).tolist()
-    filled = [group for group, size in enumerate(rows.group_sizes) if size]
-    parts = [FilePiece(rows, group, starts[group]) for group in filled]
-    sizes = tuple(rows.group_sizes[group] for group in filled)
-    return Pieces(engine or Here(), parts, sizes, (Reading(columns),))
+    return raw_pieces(rows, engine=engine).then(Reading(columns))
+
+
+def raw_pieces(
+    rows: ParquetRows | Pieces, *arrays: NDArray[Any], engine: RowEngine | None = None
+) -> Pieces:
+    """Return rows as they came as a table in pieces, with arrays beside them.
+
+    Parameters
+    ----------
+    rows : ParquetRows, or Pieces
+        The files, of which each row group is a piece; or rows in pieces.
+    *arrays : array
+        They have one entry for each row.
+    engine : RowEngine, or None
+        Whoever reads files; None is this process.
+    """
+    if isinstance(rows, ParquetRows):
+        starts = np.cumsum([0, *rows.group_sizes]).tolist()
+        filled = [group for group, size in enumerate(rows.group_sizes) if size]
+        parts = [FilePiece(rows, group, starts[group]) for group in filled]
+        sizes = tuple(rows.group_sizes[group] for group in filled)
+        rows = Pieces(engine or Here(), parts, sizes)
+    return beside(rows, arrays) if arrays else rows
 
 
 def summed(total: Step, parts: Pieces | Iterable[tuple[Any, ...]]) -> Any:

@@ -37,7 +37,7 @@ from cumae.data import (
     width_of,
 )
 from cumae.effort import total_effort
-from cumae.engines import AnsweredRows, Pieces, files_in_pieces, row_count
+from cumae.engines import AnsweredRows, Pieces, files_in_pieces, right_answers, row_count
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay, warn_if_weak
 from cumae.live import forget
@@ -465,7 +465,8 @@ class Learner(PrivateEstimator, ABC):
         Parameters
         ----------
         X, y : array-like
-            Private rows and their labels; their number is public.
+            Private rows and their labels; their number is public. ParquetRows are read in pieces,
+            and may be larger than memory; ``y`` may name the column of their labels.
         epsilon : float of 0 or more
             What it costs each of these rows.
         budget : Budget, or None
@@ -478,10 +479,11 @@ class Learner(PrivateEstimator, ABC):
         float
             The accuracy, from 0 to 1.
         """
+        X, y = labelled_table(X, y) if isinstance(y, str) else (X, y)
         labels = self._check_y(y, unlabelled=False)
         check_rows(length_of(X), labels)
         check_some_rows(labels)
-        right = np.count_nonzero(self.predict(X) == self.classes_[labels])
+        right = right_answers(self, X, labels)
         noise = LaplaceNoise(epsilon, random_state=random_state)
         if budget is not None:
             budget.spend(noise.cost, what="private_score")
