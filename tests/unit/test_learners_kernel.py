@@ -20,7 +20,7 @@ from cumae.engines import cut
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.kernel import scoring, sums
-from cumae.learners.kernel.features import TOP, KernelFeatures, cosines
+from cumae.learners.kernel.features import TOP, KernelFeatures, cosines, packed
 from cumae.learners.kernel.fractions import Fractions
 from cumae.learners.kernel.learner import measure
 from cumae.learners.kernel.levels import Levels
@@ -200,13 +200,19 @@ def test_loops_and_arrays_have_the_same_cosines() -> None:
     assert np.array_equal(found, cosines(angles + shifts))
 
 
-def test_what_workers_get_holds_no_tables() -> None:
+@pytest.mark.parametrize("size", [0.3, 1e300])
+def test_what_workers_get_is_small_and_says_the_same(size: float) -> None:
     made = features()
-    asked, codes = question(made), made.codes(ENCODED)
-    small = len(pickle.dumps(asked))
+    with np.errstate(all="ignore"):
+        asked, codes = question(made, size), made.codes(ENCODED)
+    sent = pickle.dumps(asked)
     added = asked.total(codes, Y)
-    assert len(pickle.dumps(asked)) == small
-    assert np.array_equal(pickle.loads(pickle.dumps(asked)).total(codes, Y), added)  # noqa: S301 - its own
+    assert len(pickle.dumps(asked)) == len(sent)  # without the tables that were made for the sum
+    again = pickle.loads(sent)  # noqa: S301 - its own
+    assert np.array_equal(again.total(codes, Y), added)
+    assert np.array_equal(again.features.whole(codes), made.whole(codes))
+    assert again.directions.dtype == again.features.waves.dtype == np.float32
+    assert len(pickle.dumps(packed(made.whole(codes)))) < made.whole(codes).nbytes / 2
 
 
 def test_waves_are_cosines() -> None:

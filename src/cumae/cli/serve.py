@@ -64,6 +64,9 @@ def serve(
 
     Example: `cumae serve oracle.db model.json --access access.json`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(config, access, tls_cert, tls_key, *(models or ()))
     from cumae.errors import InvalidParameter  # noqa: PLC0415
     from cumae.serve import run  # noqa: PLC0415
     from cumae.serve.settings import (  # noqa: PLC0415
