@@ -104,7 +104,9 @@ OraclePath = Annotated[
 Keys = Annotated[
     str | None,
     typer.Option(
-        "--keys", metavar="COMMAND", help="What keeps the keys: a command, or folder:PATH."
+        "--keys",
+        metavar="COMMAND",
+        help="A command that keeps the oracle's keys, or folder:PATH; else a folder beside it.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -119,12 +121,16 @@ DryRun = Annotated[
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", metavar="NAME", help="Of CSV files that are not UTF-8: latin-1, say."
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of CSV files that are not UTF-8: latin-1, for example.",
     ),
 ]
 Separator = Annotated[
     str | None,
     typer.Option(
-        "--separator", metavar="LETTER", help="Between the cells of CSV, if the header misleads."
+        "--separator",
+        metavar="LETTER",
+        help="Letter between cells of CSV files; found in the header if not given.",
     ),
 ]

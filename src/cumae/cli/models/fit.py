@@ -177,7 +177,7 @@ def fit(
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import messages_shown, say  # noqa: PLC0415
-    from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
+    from cumae.cli.files.output import Output, check_keys, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     need_one(classes, number_range, link)
@@ -195,12 +195,14 @@ def fit(
     started = time.monotonic()
     with messages_shown(), contextlib.ExitStack() as stack:
         if oracle:
-            check_new_oracle(out, keys)
+            check_new_oracle(out)
         output = None if oracle else stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
         form = CsvForm(encoding, separator)
         table = read_private(data, label, classes, schema, public, form, unlabelled)
+        if oracle:
+            check_keys(out, keys)
         estimator: Any
         advice: Advice | None = None
         if number_range is not None:
