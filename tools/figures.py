@@ -17,7 +17,8 @@ as it is shown, must be the figure.
 
 Before a place may stand what is done with it: ``percent of``, ``error of``, ``minus of``; over
 the parts of a place ``mean accuracy of``, ``least percent covered of`` and ``largest ratio of``,
-whose keys end with the words between; and ``/a/b by /c/d`` is the ratio of two numbers.
+whose keys end with the words between; and ``/a/b by /c/d`` is the ratio of two numbers,
+and ``/a/b minus /c/d`` their difference.
 
 Numbers of theorems, of versions and of articles are no figures. Two kinds of text have no comments,
 because other tests compare them: tables between ``<!-- figures ... -->`` and ``<!-- end -->``,
@@ -57,14 +58,21 @@ UNMEASURED = re.compile(
     r"|(?:Theorem|Lemma|Claim|Corollary|Definition|Section|Observation|Proposition|arXiv)s?"
     r"\s+[\d.]+(?:(?:,|\s+and|\s+to)\s+[\d.]+)*"
 )
+
+
+def _values(several: Any) -> list[float]:
+    return list(several.values() if isinstance(several, dict) else several)
+
+
 KINDS: dict[str, Callable[[Any], float]] = {
     "": float,
     "error of ": lambda value: 1 - value,
     "percent of ": lambda value: 100 * value,
     "error percent of ": lambda value: 100 * (1 - value),
     "minus of ": lambda value: -value,
-    "mean of ": lambda several: fmean(several.values()),
-    "deviation of ": lambda several: stdev(several.values()),
+    "thousandth of ": lambda value: value / 1_000,
+    "mean of ": lambda several: fmean(_values(several)),
+    "deviation of ": lambda several: stdev(_values(several)),
 }
 # "mean accuracy of " and "mean percent lost of ": over the parts of a place that have the key.
 MEAN = re.compile(r"mean (?P<percent>percent )?(?P<key>.+) of ")
@@ -85,9 +93,10 @@ def kind_of(kind: str) -> Callable[[Any], float]:
         )
 
     def mean(several: Any) -> float:
-        listed = several.values() if isinstance(several, dict) else several
         return factor * fmean(
-            one[match["key"]] for one in listed if isinstance(one, dict) and match["key"] in one
+            one[match["key"]]
+            for one in _values(several)
+            if isinstance(one, dict) and match["key"] in one
         )
 
     return mean
@@ -183,8 +192,10 @@ def misfits(block: Block, *, complete: bool) -> Iterator[str]:
             shown, _, place = line.partition(" = ")
             kind, slash, rest = place.partition("/")
             rest, ratio, divisor = rest.partition(" by /")
+            rest, difference, less = rest.partition(" minus /")
             try:
                 value = kind_of(kind)(at(results, slash + rest))
+                value -= kind_of(kind)(at(results, less)) if difference else 0
                 value /= at(results, divisor) if ratio else 1
             except (AttributeError, KeyError, IndexError, TypeError, ValueError):
                 yield f"{file} has no {place}"
