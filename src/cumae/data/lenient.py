@@ -310,6 +310,50 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
         seen.refuse(columns.key(seen.column.name))
 
 
+def contents(rows: Any, columns: Columns) -> Integers:
+    """Return counts of cells of each column: those that are there, can be read, and fit.
+
+    Counts of several tables may be added.
+
+    Parameters
+    ----------
+    rows : table
+        Some rows.
+    columns : Columns
+        The columns, as far as they are known.
+    """
+    found = bare_columns(rows)
+    seen = [_Contents(column, len(found[0]) + 1) for column in columns.columns]
+    for one, cells in zip(seen, found, strict=True):
+        one.lacks(cells)
+    return np.array([one.counts for one in seen], dtype=np.int64)
+
+
+def refuse_without_contents(counts: Integers, columns: Columns) -> None:
+    """Refuse columns of which (nearly) nothing is left, by what ``contents`` counted in all rows.
+
+    Parameters
+    ----------
+    counts : array of int
+        The sum of what ``contents`` returned.
+    columns : Columns
+        The columns, as far as they are known.
+
+    Raises
+    ------
+    InvalidData
+        Names the first such column, or says that all cells are missing.
+    """
+    if not counts[:, 0].any():
+        raise InvalidData("all cells of X are missing, so that there is nothing to learn from.")
+    for column, (there, count, readable, fitting) in zip(
+        columns.columns, counts.tolist(), strict=True
+    ):
+        seen = _Contents(column, 1)
+        seen.there, seen.count, seen.readable, seen.fitting = bool(there), count, readable, fitting
+        seen.refuse(columns.key(column.name))
+
+
 @claim("KEYS")
 def need_keys(rows: Any, columns: Columns) -> None:
     """Refuse rows of ordered values without a key, before anything is paid.
@@ -366,6 +410,14 @@ class _Contents:
         self.there = self.differ = False  # whether a cell is not missing; whether numbers differ
         self.same = True  # whether all numbers so far became the same float
         self.count = self.readable = self.fitting = 0  # cells that are not missing, and of these
+        self.stands = False  # whether cells stand for themselves, by their type
+
+    @property
+    def counts(self) -> list[int]:
+        """How many cells there are: some, not missing, readable, and fitting."""
+        if self.stands:
+            return [1, 1, 1, 1]
+        return [int(self.there), self.count, self.readable, self.fitting]
 
     def lacks(self, bare_cells: Any) -> bool:
         """Look at some more cells; tell whether too little is left of the column so far."""
@@ -376,6 +428,7 @@ class _Contents:
             return bool(np.isnan(self.column.read(cells)[:, 0]).all())
         if cells.dtype.kind in TYPED.get(self.column.kind, ""):
             if self.column.bounds is None:
+                self.there, self.stands = True, True
                 return False  # they stand for themselves
             self.same, present = False, ~missing_cells(cells)
             self.there = self.there or bool(present.any())

@@ -7,17 +7,33 @@ privacy lives here: noise is drawn by the driver alone, after the sum.
 
 from cumae.engines.answered import AnsweredRows
 from cumae.engines.engine import RowEngine
+from cumae.engines.frames import LabelColumn, engine_rows, placed_rows, rows_on
 from cumae.engines.here import Here, Processes, cut, files_in_pieces, summed
+from cumae.engines.on_dask import Dask
+from cumae.engines.on_ray import Ray
+from cumae.engines.on_spark import Spark
 from cumae.engines.pieces import Pieces, row_count
+from cumae.engines.rows import Answers, EngineRows, Label, need_rows_here
 
 __all__ = [
     "AnsweredRows",
+    "Answers",
+    "Dask",
+    "EngineRows",
     "Here",
+    "Label",
+    "LabelColumn",
     "Pieces",
     "Processes",
+    "Ray",
     "RowEngine",
+    "Spark",
     "cut",
+    "engine_rows",
     "files_in_pieces",
+    "need_rows_here",
+    "placed_rows",
     "row_count",
+    "rows_on",
     "summed",
 ]

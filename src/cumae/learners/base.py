@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -29,7 +30,6 @@ from cumae.data import (
     check_some_rows,
     class_names,
     class_places,
-    labelled_table,
     length_of,
     names_of,
     need_contents,
@@ -37,7 +37,18 @@ from cumae.data import (
     width_of,
 )
 from cumae.effort import total_effort
-from cumae.engines import AnsweredRows, Pieces, files_in_pieces, row_count
+from cumae.engines import (
+    AnsweredRows,
+    Answers,
+    EngineRows,
+    Label,
+    LabelColumn,
+    Pieces,
+    files_in_pieces,
+    need_rows_here,
+    placed_rows,
+    row_count,
+)
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay, warn_if_weak
 from cumae.live import forget
@@ -114,6 +125,23 @@ class Rows(AnsweredRows):
         return self.take(self.y == UNLABELLED)
 
 
+def refuse_elsewhere(rows: Rows, why: str) -> None:
+    """Refuse rows that stay on an engine elsewhere, before anything is paid.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    why : str
+        What needs them here.
+    """
+    if isinstance(rows.y, Pieces) and not rows.y.engine.has_rows:
+        raise InvalidParameter(
+            f"{why}, which needs rows in this process, and they stay on {rows.y.engine.name}; give "
+            "the rows themselves, or leave that out."
+        )
+
+
 @dataclass(frozen=True)
 class Sizes:
     """The public numbers about the rows: plans and costs are made from them alone."""
@@ -183,10 +211,12 @@ class Learner(PrivateEstimator, ABC):
         Parameters
         ----------
         X : table
-            Private rows: a list of rows, an array, a data frame or ParquetRows.
+            Private rows: a list of rows, an array, a data frame or ParquetRows. Learners by sums
+            leave data frames of Dask and Spark, and data sets of Ray, where they are.
         y : array-like
             Their labels, each one of ``classes``; -1 marks a row without a label, for learners
-            that can use those. With ParquetRows, the name of a column will do.
+            that can use those. With ParquetRows, the name of a column will do; rows that stay on a
+            cluster need one.
         X_public : table, or None
             Public rows with the same columns; they are free, and never protected.
 
@@ -257,7 +287,9 @@ class Learner(PrivateEstimator, ABC):
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
         check_parameters(self, self.parameter_table)
-        X, y = labelled_table(X, y)
+        X, y = placed_rows(X, y)
+        if not self.reads_pieces:
+            need_rows_here(X)
         sizes, rows = self.read_rows(X, y, X_public, y_public)
         if not is_inside():
             self.check_contents(X)
@@ -393,6 +425,8 @@ class Learner(PrivateEstimator, ABC):
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
         self._check_ordered(columns)
+        if isinstance(y, LabelColumn):
+            return self.read_there(columns, X, Label(y.name, self._label_reader()), X_public)
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)
@@ -400,6 +434,33 @@ class Learner(PrivateEstimator, ABC):
         labelled = int(np.count_nonzero(labels != UNLABELLED))
         public = 0 if rows.public is None else length_of(rows.public)
         return Sizes(labelled, len(labels) - labelled, public, columns), rows
+
+    def read_there(
+        self, columns: Columns, X: EngineRows, label: Label, X_public: Any
+    ) -> tuple[Sizes, Rows]:
+        """Read rows that stay on an engine, once, and refuse what cannot be read.
+
+        Parameters
+        ----------
+        columns : Columns
+            How they are read.
+        X : EngineRows
+            The rows, without the column of their answers.
+        label : Label
+            Which column holds the answers, and how they are read.
+        X_public : table, or None
+            Public rows.
+        """
+        public = self._read_public(columns, X_public)
+        both = columns.arrange(X).answered(columns, label)
+        both.sum(row_count)  # each piece is read, and raises what is wrong with it
+        rows = Rows(both, X.answers(label), public)
+        return Sizes(len(both), 0, 0 if public is None else len(public), columns), rows
+
+    def _label_reader(self) -> Answers:
+        """Return what reads labels on an engine, as ``_check_y`` does here."""
+        known = self._known_classes(unlabelled=False)
+        return partial(class_places, classes=known, unlabelled=False)
 
     @abstractmethod
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
@@ -557,12 +618,7 @@ class Learner(PrivateEstimator, ABC):
         X_public: Any | None,
         y_public: Any | None,
     ) -> Rows:
-        public = None
-        if X_public is not None and length_of(X_public) >= self.least_public:
-            try:
-                public = self._encode(columns, X_public)
-            except InvalidData as error:
-                raise InvalidData(f"X_public: {error}") from None
+        public = self._read_public(columns, X_public)
         public_y = None
         if y_public is not None:
             public_y = self._check_y(y_public, unlabelled=True)
@@ -572,6 +628,15 @@ class Learner(PrivateEstimator, ABC):
         rows = Rows(self._encoded(columns, X), labels, public, public_y)
         self._check_readable(rows)
         return rows
+
+    def _read_public(self, columns: Columns, X_public: Any) -> NDArray[Any] | None:
+        """Return encoded public rows; None if they are too few."""
+        if X_public is None or length_of(X_public) < self.least_public:
+            return None
+        try:
+            return self._encode(columns, X_public)
+        except InvalidData as error:
+            raise InvalidData(f"X_public: {error}") from None
 
     def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | Pieces:
         """Return encoded rows, or where they are read from; refuse those that cannot be read."""
@@ -589,7 +654,11 @@ class Learner(PrivateEstimator, ABC):
         """
         X = table_of(X)
         columns = self._columns_of(X)
-        need_contents(columns.arrange(X), columns)
+        arranged = columns.arrange(X)
+        if isinstance(arranged, EngineRows):
+            arranged.need_contents(columns)
+        else:
+            need_contents(arranged, columns)
 
     def check_queries(self, X: Any, queries: Any) -> None:
         """Refuse queries that ``predict`` would refuse after a fit to ``X``.
@@ -610,7 +679,11 @@ class Learner(PrivateEstimator, ABC):
         return columns.encode(X)
 
     def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
-        """Return labels as 0 and 1, and -1 where there is none."""
+        """Return labels as places in the classes, and -1 where there is none."""
+        return class_places(y, self._known_classes(unlabelled=unlabelled), unlabelled=unlabelled)
+
+    def _known_classes(self, *, unlabelled: bool) -> list[Any]:
+        """Return the declared classes; refuse those that this learner cannot take."""
         classes = list(self.classes) if np.iterable(self.classes) else []
         if len(classes) != 2 or classes[0] == classes[1]:
             raise InvalidParameter(
@@ -621,4 +694,4 @@ class Learner(PrivateEstimator, ABC):
             raise InvalidParameter(
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
-        return class_places(y, classes, unlabelled=unlabelled)
+        return classes
