@@ -5,7 +5,7 @@
 writes benchmarks/results/everlasting.json and .png. Seeds that are in the JSON already are kept
 unless --again is given, so that parts can be run one after the other; each part says how many
 seeds it has. delta is 1e-6 everywhere. "hard labels" are the same runs with the sign of each
-margin in the place of the margin, to show what margins are good for.
+margin instead of the margin, to show what margins are good for.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Problem = tuple[Any, Table, Callable[[int], tuple[Any, Table]]]  # rows, labels,
 
 
 class HardLabels(EverlastingPredictor):
-    """Keeps labels in the place of margins."""
+    """Keeps labels instead of margins."""
 
     def _release(self, table: Any, state: Any, spent: Any, coins: Any) -> Any:
         labels, weights, memo = super()._release(table, state, spent, coins)

@@ -56,7 +56,7 @@ def check_process(owned: Any) -> None:
 def _elsewhere(name: str) -> LiveState:
     return LiveState(
         f"{name} was used in another process; go on there, or take sklearn.base.clone of it here, "
-        "because what was paid once must not be had twice."
+        "because two copies would both spend the same budget."
     )
 
 

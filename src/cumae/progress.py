@@ -21,7 +21,7 @@ _LINES: ContextVar[bool] = ContextVar("lines", default=False)
 
 @contextlib.contextmanager
 def plain_lines() -> Iterator[None]:
-    """Let progress that is shown on terminals only be told by plain lines elsewhere.
+    """Let progress that is shown on terminals appear as plain lines elsewhere.
 
     A line comes at most once a second, so that quick work has none.
 

@@ -7,7 +7,7 @@ margin, more bits are drawn and the comparison is made with integers of growing 
 
 The production source keeps no state, neither a seed nor a buffer: each call asks the operating
 system. So nothing repeats after a fork, a copy or a restore. A :class:`SeededSource` is for tests;
-it is ``deterministic``, and whatever builds a guarantee from it must mark it as void.
+it is ``deterministic``, and a guarantee that is built from it must mark it as void.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Source(ABC):
     def child(self) -> Source:
         """Return a source for one consumer alone.
 
-        What it yields does not depend on how much others draw meanwhile, where that can be told.
+        Its draws do not depend on those of others, where the source can do that.
         """
         return self
 

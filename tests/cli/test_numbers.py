@@ -1,4 +1,4 @@
-"""A number in the place of classes on the command line: fit, show, predict, score and plan."""
+"""A number instead of classes on the command line: fit, show, predict, score and plan."""
 
 from __future__ import annotations
 

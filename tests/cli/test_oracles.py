@@ -149,5 +149,5 @@ def test_other_files_are_no_oracles_and_copies_are_not_replaced(path: str, tmp_p
     copy = str(tmp_path / "copy.db")
     assert run("backup", path, copy).exit_code == 0
     assert "exists already; give another name" in run("backup", path, copy).stderr
-    with pytest.raises(cumae.StoreFailed, match="put it in the place of the file"):
+    with pytest.raises(cumae.StoreFailed, match="give it the name and the folder of the file"):
         cumae.open(copy)

@@ -49,7 +49,7 @@ class Coins:
 
 
 class Ideal:
-    """What a life has in the place of AES-GCM, HMAC and the operating system's generator.
+    """What a life has instead of AES-GCM, HMAC and the operating system's generator.
 
     Parameters
     ----------

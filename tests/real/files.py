@@ -110,7 +110,7 @@ class FileHistory(RealHistory):
 
 
 def copy(old: Path, new: Path, endings: tuple[str, ...]) -> None:
-    """Put a copy of a file and of what SQLite keeps beside it in the place of another one."""
+    """Replace a file, and what SQLite keeps beside it, by a copy of another one."""
     for ending in (*ENDINGS, "-journal"):
         new.with_name(new.name + ending).unlink(missing_ok=True)
     for ending in endings:

@@ -107,7 +107,7 @@ class ReplicaHistory(RealHistory):
         self.server.start()
 
     def _put_back(self, running: list[Child]) -> None:
-        """Make a dump, and put an older one in the place of what replicas have open."""
+        """Make a dump, and replace what replicas have open by an older one."""
         schema = self.rng.choice(self.schemas)
         if self.rng.random() < 0.5:
             self.watch(running)

@@ -131,7 +131,7 @@ def test_whole_numbers_that_are_summed_in_float32_are_found(
 def releases_tell_all(model: Any, *public: Any) -> bool:
     """Tell whether models of other rows are the same if the released numbers are the same.
 
-    In the place of sums over rows, noise alone is released. So nothing that is computed from rows
+    Instead of sums over rows, noise alone is released. So nothing that is computed from rows
     is left, unless rows are used elsewhere.
     """
 

@@ -185,7 +185,7 @@ def test_select_then_fit(variant: str, target: float) -> None:
     found = learner.guarantee_
     assert 0.8 * min(target, 2.0) < found.epsilon <= min(target, 2.0)
     assert not found.void
-    assert "nobody but who labels" in found.assumptions[0]
+    assert "only those who label" in found.assumptions[0]
     assert not any("drawn" in name and value is not None for name, value in vars(learner).items())
     assert not hasattr(learner, "transcript_")
     assert learner.learner_.guarantee_ == found

@@ -192,7 +192,7 @@ def test_an_array_of_integers_has_marks_where_too_few_rows_tell() -> None:
 def test_a_cell_of_a_csv_file_changes_no_feature(
     cell: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With noise alone in the place of sums, two files give the same features, and model."""
+    """With noise alone instead of sums, two files give the same features, and model."""
 
     def noise_alone(total: Any, parts: Any, scale: float, source: Any) -> Any:
         shape = np.shape(total(*next(iter(parts))))

@@ -170,7 +170,7 @@ def test_label_boosting_draws_at_the_epsilons_of_its_schedule(
     assert [epsilon for epsilon, _ in watch.draws] == [0.8, 0.5]
 
 
-# Ranges that nobody declared
+# Undeclared ranges
 
 
 class RangesWatched:

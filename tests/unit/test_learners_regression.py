@@ -178,7 +178,7 @@ def test_looks_have_no_more_bins_than_are_counted_as_places() -> None:
 @pytest.mark.claim("REGRESS")
 @pytest.mark.parametrize("public", [True, False])
 def test_rows_speak_through_noisy_sums_alone(public: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With noise alone in the place of all sums, other rows and numbers give the same model."""
+    """With noise alone instead of all sums, other rows and numbers give the same model."""
 
     def noise_alone(total: Any, parts: Any, scale: float, source: Any) -> Any:
         shape = np.shape(total(*next(iter(parts))))

@@ -282,7 +282,7 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     assert simulate(ROUTES["logistic"], known, sample) == found
     more = simulate(ROUTES["logistic"], replace(known, n_labelled=50_000), sample)
     assert more is not None
-    assert "in the place of more rows" in more.rests_on
+    assert "instead of more rows" in more.rests_on
 
 
 def rules_of(labels: Any, rows: Any) -> Any:

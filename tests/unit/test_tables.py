@@ -109,7 +109,7 @@ def test_columns_in_another_order_are_found_by_name(kind: str) -> None:
     assert found == usual("hospital", kind)
 
 
-# Ranges that nobody declared
+# Undeclared ranges
 
 
 @pytest.mark.claim("RANGES")

@@ -152,3 +152,47 @@ def test_docstrings_that_begin_otherwise_are_found() -> None:
     text = '"""How it works."""\ndef f():\n    "What f does."\n\nclass A:\n    "Whether it is."\n'
     assert [name for name, _ in beginnings(text)] == ["the module", "f", "A"]
     assert not [*beginnings('"""The price."""\ndef f():\n    "Number of rows."\n')]
+
+
+# Words with which a sentence says less than it seems to; docs and docstrings go without them.
+VAGUE = re.compile(r"\b(told|whatever|in\s+the\s+place\s+of|all\s+else)\b", re.IGNORECASE)
+ROOT = SOURCE.parents[1]
+
+
+def texts(code: str) -> Iterator[str]:
+    """Yield docstrings, messages and other texts of a file; keys such as "told" are no text."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.value
+
+
+def vague(text: str) -> list[str]:
+    """Return the vague words of a text, each with some of what stands around it."""
+    return [text[max(0, at.start() - 30) : at.end() + 20] for at in VAGUE.finditer(text)]
+
+
+def test_texts_that_users_read_go_without_vague_words() -> None:
+    found = {path: vague(text) for path, text in readable() if vague(text)}
+    assert found == {}
+
+
+def readable() -> Iterator[tuple[str, str]]:
+    """Yield what users read: texts of the code, pages, and the claims of proofs."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield str(path.relative_to(ROOT)), "\n".join(texts(path.read_text(encoding="utf-8")))
+    for path in [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "proofs").glob("*.md")):
+        claims = re.findall(
+            r"^(?:#|Claim:|Relation:|Assumptions:) .*$", path.read_text("utf-8"), re.MULTILINE
+        )
+        yield str(path.relative_to(ROOT)), "\n".join(claims)
+
+
+def test_vague_words_are_found() -> None:
+    assert len(vague("It is told,\nwhatever it is, in the\nplace of all else.")) == 4
+    assert vague("A teller of tales; the place of a row; all elsewhere.") == []
+    assert [*texts('"""One text."""\ndef f() -> str:\n    return {"told": f"Another {1}"}')] == [
+        "One text.",
+        "Another ",
+    ]

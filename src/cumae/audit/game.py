@@ -2,8 +2,8 @@
 
 Two worlds differ in one training row, in one query or in one row without a label; where rows belong
 to users, in everything that one user contributes. The adversary picks both versions, asks what it
-likes, and sees the answers to all queries but those that differ. Whatever it computes from them may
-tell the worlds apart no better than the guarantee allows.
+likes, and sees the answers to all queries but those that differ. Nothing that it computes from them
+may tell the worlds apart better than the guarantee allows.
 """
 
 from __future__ import annotations

@@ -469,7 +469,7 @@ def _numbers(attack: Attack, game: Game, runs: int) -> Floats:
         found = found[None]
     if found.ndim != 2 or len(found) != runs or not found.size or np.isnan(found).any():
         message = next(filter(None, game.errors), "")
-        why = f" It was told {message!r} in the place of answers." if message else ""
+        why = f" Instead of answers it got {message!r}." if message else ""
         raise InvalidParameter(
             f"the strategy of {attack.name!r} returned {shown(given)}; return a number, or a list "
             f"of them, for each run.{why}"

@@ -124,7 +124,7 @@ def outcome_of(learner: Any, pair: Neighbours, X: Any, y: Any) -> Outcome:
 
 
 def facts_of(fitted: Any) -> tuple[Any, ...]:
-    """Return what is public about a fit, whatever its rows were."""
+    """Return what is public about a fit, for any rows."""
     names = tuple(map(str, getattr(fitted, "feature_names_in_", ())))
     share = getattr(fitted, "share_", None)  # of OneVsRest
     classes = tuple(getattr(fitted, "classes_", ()))  # a learner of numbers has none
@@ -137,7 +137,7 @@ def before_fit_there_are_no_labels(learner: Any, pair: Neighbours) -> None:
 
 
 def clones_carry_nothing(learner: Any, pair: Neighbours) -> None:
-    """A clone has the parameters and nothing else, whatever was selected or fitted before."""
+    """A clone has the parameters and nothing else, after any selection or fit."""
     started = Started(learner, pair, pair.X)
     for _ in range(2):
         copied = clone(started.learner)
@@ -281,7 +281,7 @@ def extreme_prices_are_paid_or_refused(learner: Any, pair: Neighbours) -> None:
 
 
 def tables_without_contents_are_not_paid_for(learner: Any, pair: Neighbours) -> None:
-    """Text, dates and long integers that nobody declared are compared, or refused unpaid."""
+    """Text, dates and long integers that were not declared are compared, or refused unpaid."""
     rows, width = len(pair.X), np.shape(pair.X)[1]
     if is_around_another(learner):
         return

@@ -13,7 +13,7 @@ from cumae.outlook import Outlook
 
 
 def demand_agreement(outlook: Outlook, one: Any, warned: Iterable[warnings.WarningMessage]) -> None:
-    """Raise AssertionError unless an outlook told what a fit then did.
+    """Raise AssertionError unless an outlook agrees with the fit that followed.
 
     Parameters
     ----------

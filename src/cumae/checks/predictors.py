@@ -136,7 +136,7 @@ def shards_learn(predictor: Any, pair: Neighbours) -> None:
 
 
 def batches_do_not_matter(predictor: Any, pair: Neighbours) -> None:
-    """Under the same coins a query gets the same answer, whatever batches the queries come in."""
+    """Under the same coins a query gets the same answer, in any batches."""
     queries = few(pair.queries)
     if _answers_one_batch(fitted(predictor, pair)):
         return
@@ -278,7 +278,7 @@ def models_see_one_shape(predictor: Any, pair: Neighbours) -> None:
 
 
 def failures_cannot_be_seen(predictor: Any, pair: Neighbours) -> None:
-    """Nobody notices rows and queries on which a scikit-learn estimator fails, in whatever way.
+    """Nobody notices rows and queries on which a scikit-learn estimator fails.
 
     Neither what can be seen of a fit nor, where queries are protected, the answers to other queries
     depend on them. Failures are errors of all kinds, also those that are no ``Exception``. What a
@@ -337,7 +337,7 @@ def a_refused_plan_is_a_refused_fit(predictor: Any, pair: Neighbours) -> None:
 
 
 def tables_without_contents_are_refused(predictor: Any, pair: Neighbours) -> None:
-    """Text, dates and long integers that nobody declared are refused before anything is paid."""
+    """Text, dates and long integers that were not declared are refused before anything is paid."""
     for X in tables_without_contents(*np.shape(pair.X)):
         undeclared = own_clone(predictor).set_params(columns=None)
         done = done_or_unpaid(partial(_paid, undeclared, pair, X))

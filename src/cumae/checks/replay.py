@@ -444,7 +444,7 @@ def _blank(value: Any) -> Any:
 
 
 def events_rebuild_the_state(fitted: Any, drive: Callable[[Any], Any]) -> History:
-    """Whatever a predictor does, its stored state and stored events become the state it has.
+    """Stored states and stored events of a predictor become the state that it has.
 
     Nothing that a predictor says to its counter changes the state; events alone do. Each of the
     laws of this module is kept.

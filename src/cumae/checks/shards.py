@@ -1,4 +1,4 @@
-"""Laws of the shards: what one row may change, whatever the estimator."""
+"""Laws of the shards: what one row may change, for any estimator."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def order_of_training_is_irrelevant(estimator: Any, pair: Neighbours) -> None:
 
 
 def votes_ignore_the_batch(estimator: Any, pair: Neighbours) -> None:
-    """A query gets the same votes alone and in any batch, next to whatever other queries hold."""
+    """A query gets the same votes alone and in any batch, beside any other queries."""
     models = models_of(estimator, pair.X, pair.y, pair)
     ensemble = Ensemble(models, len(pair.classes), stand_in_of(pair))
     queries = queries_of(pair)
@@ -215,6 +215,6 @@ def _trainer(estimator: Any, pair: Neighbours) -> Trainer:
 
 
 def demand(holds: bool, otherwise: str) -> None:
-    """Raise AssertionError, also where Python was told to skip assert statements."""
+    """Raise AssertionError, also where Python was asked to skip assert statements."""
     if not holds:
         raise AssertionError(otherwise)

@@ -16,7 +16,7 @@ CopyPath = Annotated[
 def backup(path: OraclePath, copy: CopyPath) -> None:
     """Copy the file of an oracle, also while it is in use; keys are not copied.
 
-    To go back to a copy, stop the oracle, put the copy in the place of its file, and run `cumae
+    To go back to a copy, stop the oracle, put the copy where its file was, and run `cumae
     restore`. It works until the phase ends; what may have been used since the copy is charged. An
     oracle at an address becomes a file here; to go back to it, copy the file to an empty schema.
 

@@ -12,7 +12,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def restore(path: OraclePath, keys: Keys = None, yes: Yes = False) -> None:
-    """Go on with an older copy of an oracle, which stands in the place of its file.
+    """Go on with an older copy of an oracle, which now has the name of its file.
 
     First stop the oracle, and put the copy where its file was, beside its keys. All answers that
     may have been given since the copy are charged, and the ledger says so. A copy from an earlier

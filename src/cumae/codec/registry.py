@@ -1,7 +1,7 @@
 """The registry of stored kinds: which classes can be written, and under which names.
 
 A package registers its classes where it imports them. A name stands in files, so it never changes,
-whatever becomes of the class. Nothing is found by walking over subclasses: a class that somebody
+even if the class is renamed. Nothing is found by walking over subclasses: a class that somebody
 derives from one of ours can neither be written nor read until it is registered itself.
 """
 

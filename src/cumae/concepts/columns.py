@@ -146,7 +146,7 @@ def check_alike(points: NDArray[Any], column: NDArray[Any], name: str = "points"
 
 
 def alike(points: NDArray[Any], column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Bring both to one type in which comparisons are exact, whatever the other rows are."""
+    """Bring both to one type in which comparisons are exact, independent of the other rows."""
     if points.dtype == column.dtype or not len(points) or not len(column):
         return points, column
     kind = np.result_type(points, column)

@@ -62,7 +62,7 @@ class FiniteClass(ConceptClass):
         with contextlib.suppress(TypeError):
             self.hypotheses = list(hypotheses)
         if len(self.hypotheses) == 0:
-            raise InvalidParameter("hypotheses are none or no list; give at least one.")
+            raise InvalidParameter("hypotheses must be a list with at least one hypothesis.")
         for number, hypothesis in enumerate(self.hypotheses):
             if not callable(getattr(hypothesis, "predict", None)):
                 raise InvalidParameter(
@@ -83,7 +83,7 @@ class FiniteClass(ConceptClass):
         return hash((FiniteClass, len(self.hypotheses)))
 
     def undivided(self) -> FiniteClass:
-        """Return the class whose ``choose`` draws among all hypotheses, whatever the points.
+        """Return the class whose ``choose`` draws among all hypotheses, independent of the points.
 
         Examples
         --------

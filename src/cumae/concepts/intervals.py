@@ -264,7 +264,7 @@ def forward(gain: Integers, states: int, rate: float) -> Floats:
     gain : array of int
         What label 1 gains over label 0 in each cell.
     states : int
-        Number of changes of label that are told apart, none included.
+        Number of changes of label that are kept apart, none included.
     rate : float of 0 or more
         What one more row labelled right adds to the logarithm of a weight.
     """

@@ -192,7 +192,7 @@ class RandomSets(FiniteClass):
 
     If each value is in a set with chance alpha / 2, then one set in 4 / alpha holds the value to be
     found and little else. So a few sets, and the rule that labels nothing 1, hold a good one,
-    whatever the number of possible values. An exponential mechanism over so few candidates needs a
+    for any number of possible values. An exponential mechanism over so few candidates needs a
     number of rows that does not depend on it either. The price is that the rule that is learnt
     labels other values 1, too, at random; rows hold few of them.
 
@@ -271,7 +271,7 @@ class RandomSets(FiniteClass):
 def _words(column: NDArray[Any], key: str, count: int) -> NDArray[np.uint64]:
     """Return so many words of 64 bits for each value: the keyed function, one value by itself.
 
-    Equal values have equal words, whatever their types are.
+    Equal values have equal words, even if their types differ.
     """
     values = column if column.dtype.kind == "M" else column.tolist()
     begun = hashlib.shake_256(bytes.fromhex(key))

@@ -95,7 +95,7 @@ class Projections(ConceptClass):
 
     These are ``Stumps`` on the projected rows: the same candidates, ties and k = 2. A projection is
     the float64 sum of products, column after column, without those of weight 0: rows that are
-    equal project equally, whatever stands around them.
+    equal project equally, in any array.
 
     Parameters
     ----------

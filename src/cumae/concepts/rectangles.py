@@ -168,7 +168,7 @@ class Rectangles(ConceptClass):
 
     def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
         del size, points
-        # Without a rate all sums are counts, whose rounding is the same whatever the rows are.
+        # Without a rate all sums are counts, whose rounding is the same for any rows.
         return WEIGHT_ERROR if rate > 0 else 0.0
 
     def _draw(

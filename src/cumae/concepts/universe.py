@@ -30,7 +30,7 @@ SIDES = {"both": (True, False), "above": (True,), "below": (False,)}  # whether 
 
 @claim("UNIVERSE")
 class KeyCuts(ConceptClass):
-    """All thresholds over keys of a declared width, whatever the rows are.
+    """All thresholds over keys of a declared width, for any rows.
 
     ``PrivateLearner`` makes it of ``Thresholds`` where columns are declared as ordered. There is a
     cut at each key, and one above all keys, for each side that label 1 may be on.

@@ -11,7 +11,7 @@ reads nothing but its size, names and types. ``label_codes`` (``labels``) reads 
 shard asks for the row, ``RowSource.take`` copies it, and cells of unusual types become ordinary
 values (``cells``). Then it becomes numbers, by what was declared about the columns: ``as_numbers``
 for an estimator, or ``read_table`` where no cell may raise (both in ``lenient``). Where all rows
-are needed at once, ``clean_table`` reads them, and puts zeros in the place of unusable ones.
+are needed at once, ``clean_table`` reads them, and replaces unusable ones by zeros.
 
 The way of a query (``QueryReader`` in ``cumae.predictors.queries``). If queries are protected,
 ``read_one_by_one`` (``lenient``) makes one table of a list of queries. ``Columns.arrange`` brings

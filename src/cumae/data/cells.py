@@ -1,4 +1,4 @@
-"""Cells of tables of any kind as ordinary values: each by itself, whatever the other cells hold."""
+"""Cells of tables of any kind as ordinary values, each independent of the other cells."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def columns_at(columns: Iterable[Any], places: Any, *, ordinary: bool = True) ->
 
 @claim("SHARDS", "EVER")
 def ordinary_cells(cells: NDArray[Any]) -> NDArray[Any]:
-    """Return cells that no code can stumble over: text, numbers, dates, and NaN for all else.
+    """Return cells that no code can stumble over: text, numbers, dates, and NaN for anything else.
 
     Objects of other types could raise, warn or refuse to travel to another process, because of a
     single row. Arrays with a type of their own stay as they are.

@@ -352,7 +352,7 @@ class Columns:
         ]
 
     def name_in(self, text: str) -> str:
-        """Put names in the place of column numbers in what a hypothesis prints.
+        """Replace column numbers by names in what a hypothesis prints.
 
         Parameters
         ----------

@@ -174,7 +174,7 @@ def length_of(X: Any, name: str = "X") -> int:
 
 
 def _refuse_sparse(X: Any, name: str) -> None:
-    sparse = sys.modules.get("scipy.sparse")  # if nobody loaded it, nothing is of its types
+    sparse = sys.modules.get("scipy.sparse")  # if it is not loaded, nothing has its types
     if sparse is not None and sparse.issparse(X):
         raise InvalidData(f"{name} is sparse; give a dense table, such as X.toarray().")
 

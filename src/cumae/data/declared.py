@@ -161,7 +161,7 @@ class Column:
 
     @property
     def stand_in(self) -> float:
-        """The number in the place of a missing one: the middle of the range, or 0 without one."""
+        """The number that replaces a missing one: the middle of the range, or 0 without one."""
         if self.bounds is None:
             return 0.0
         low, high, *step = self.bounds

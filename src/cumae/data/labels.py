@@ -201,7 +201,7 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
 
 
 def _arrow_column(y: Any) -> Any:
-    """Return labels of polars, pyarrow and the like as a column of Arrow; None for all else.
+    """Return labels of polars, pyarrow and the like as a column of Arrow; None for anything else.
 
     As an array of numpy they would have a type that a single missing label can change.
     """

@@ -177,7 +177,7 @@ def read_one_by_one(X: Any, width: int) -> Any:
     In a list of queries, one that is no row of this width becomes a row of missing cells. If all
     are rows of one other width, the table has that width, as an array would have. In a masked
     array, each masked cell becomes a missing one. Arrays of complex or structured type become
-    arrays of objects, whose cells nobody can read as numbers. All else stays as it is.
+    arrays of objects, whose cells nobody can read as numbers. Other inputs are returned unchanged.
 
     Parameters
     ----------

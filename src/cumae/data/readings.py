@@ -111,7 +111,7 @@ NO_NUMBERS = (str, bytes, np.complexfloating, np.datetime64, np.timedelta64)
 def numbers(cells: NDArray[Any]) -> Floats:
     """Return cells as floats, each read by itself; NaN for what is missing or is no number.
 
-    No cell raises or warns. Text is no number, whatever it says.
+    No cell raises or warns. Text is no number, even if it says one.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def numbers_in_text(cells: NDArray[Any], written: Written = PLAIN) -> Floats:
 
 
 def booleans(cells: NDArray[Any], known: dict[Any, int] | None = None) -> Floats:
-    """Return 1 for what is true and 0 for what is false; NaN for all else.
+    """Return 1 for what is true and 0 for what is false; NaN for anything else.
 
     Parameters
     ----------
@@ -208,7 +208,9 @@ def _truth(cell: Any) -> float:
 
 
 def days_since(cells: NDArray[Any], since: dt.datetime, form: str | None = None) -> Floats:
-    """Return dates and times as days since a day, in UTC where they have a zone; NaN for all else.
+    """Return dates and times as days since a day; NaN for anything else.
+
+    Times with a zone are taken in UTC.
 
     Text is read if it is written in the declared format or, without one, as 2020-02-29 or
     2020-02-29T12:30.
@@ -328,7 +330,7 @@ class Encoding(NamedTuple):
     missing : bool
         Whether missing cells have a column of 0 and 1.
     stand_in : float
-        The number in the place of a missing one.
+        The number that replaces a missing one.
     written : Written
         How numbers and dates are written as text.
     order : Order, or None

@@ -165,9 +165,10 @@ class ArrowRows(RowSource):
 
 
 def table_of(X: Any) -> Any:
-    """Return a data frame of polars, pyarrow, or whatever narwhals reads, as rows of Arrow.
+    """Return a data frame as rows of Arrow, if a library made it that narwhals reads.
 
-    Anything else stays as it is. Types follow from the types of the columns, never from cells.
+    Such are polars and pyarrow. Other inputs are returned unchanged. Types follow from the types of
+    the columns, never from cells.
 
     Examples
     --------
@@ -207,8 +208,8 @@ def row_source(X: Any) -> RowSource:
     ----------
     X : array, list, data frame or RowSource
         A numpy array or memory map, a list of rows, a data frame of pandas, polars, pyarrow or
-        whatever narwhals reads, or a RowSource, which is returned as it is. A flat array or list is
-        one column. Nothing is copied but lists.
+        another library that narwhals reads, or a RowSource, which is returned as it is. A flat
+        array or list is one column. Nothing is copied but lists.
 
     Examples
     --------

@@ -277,7 +277,7 @@ def kind_of_type(kind: type) -> str | None:
 
 @claim("HIST")
 def plain_value(value: Any) -> Any:
-    """Return a value in a form of its own: whole numbers as int, whatever the other rows are.
+    """Return a value in a form of its own: whole numbers as int, independent of the other rows.
 
     Python would call 7 and 7.0 one value, and keep the form of the row that came first.
 

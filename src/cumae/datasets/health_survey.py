@@ -17,12 +17,12 @@ TARGET_NAMES = ("no high blood pressure", "high blood pressure")
 
 # name: (lowest answer, highest answer, meaning), from the survey's public code book
 _COLUMNS = {
-    "HighChol": (0, 1, "was told of high cholesterol"),
+    "HighChol": (0, 1, "was diagnosed with high cholesterol"),
     "CholCheck": (0, 1, "had cholesterol checked in the last five years"),
     "BMI": (10, 100, "body mass index"),
     "Smoker": (0, 1, "has smoked 100 cigarettes or more in life"),
-    "Stroke": (0, 1, "was told of a stroke"),
-    "HeartDiseaseorAttack": (0, 1, "was told of coronary heart disease or a heart attack"),
+    "Stroke": (0, 1, "was diagnosed with a stroke"),
+    "HeartDiseaseorAttack": (0, 1, "was diagnosed with coronary heart disease or a heart attack"),
     "PhysActivity": (0, 1, "was physically active outside work in the last 30 days"),
     "Fruits": (0, 1, "eats fruit every day"),
     "Veggies": (0, 1, "eats vegetables every day"),
@@ -37,7 +37,7 @@ _COLUMNS = {
     "Age": (1, 13, "age group, from 1 for 18 to 24, in steps of five years, to 13 for 80 or older"),
     "Education": (1, 6, "from 1 no school to 6 college graduate"),
     "Income": (1, 8, "household income, from 1 below $10,000 to 8 for $75,000 or more"),
-    "Diabetes_binary": (0, 1, "was told of diabetes or prediabetes"),
+    "Diabetes_binary": (0, 1, "was diagnosed with diabetes or prediabetes"),
 }
 
 #: Lowest and highest possible answer of each column, known without looking at any answer.
@@ -58,7 +58,7 @@ def load_health_survey(*, return_X_y: bool = False, as_frame: bool = True) -> An
     Surveillance System of 2015, a telephone survey by the Centers for Disease Control and
     Prevention of the United States. The data are in the public domain; this selection of rows and
     columns comes from the PyPI package data-to-paper 1.1.22. The label tells whether the person was
-    ever told of high blood pressure; 43 % were.
+    ever diagnosed with high blood pressure; 43 % were.
 
     The bounds of the columns are part of the answer because a private learner needs bounds that
     were declared without looking at the data; these come from the survey's code book.

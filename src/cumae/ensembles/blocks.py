@@ -92,7 +92,7 @@ class Block:
     def answers(self, ask: Ask, otherwise: Any) -> NDArray[Any]:
         """Return a result for each row; ``otherwise`` for a row on which the model fails.
 
-        Where the model fails on the table, it is asked again with stand-ins in the place of one
+        Where the model fails on the table, it is asked again with stand-ins instead of one
         half of the rows and then of the other, until a row has been answered or has failed alone.
         The shape and the places stay the same.
         """

@@ -34,7 +34,7 @@ class Ensemble:
         A made-up row, in the form in which queries come; only models that cannot be stacked need
         it.
     form : SlotForm, or None
-        The form of the slots into which all models go, whatever they are; None if they have none.
+        The form of the slots into which all models go; None if they have none.
     """
 
     def __init__(

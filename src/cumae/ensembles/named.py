@@ -2,8 +2,8 @@
 
 Declared columns become numbers before a shard sees them: 0 and 1 for each category, in the same way
 for all rows. So a model gets a table without names, and no encoder has anything left to learn.
-``on_numbers`` rewrites a pipeline for such a table: a ``ColumnTransformer`` gets the places in the
-place of the names, and encoders of declared categories are left out. What else a step does stays as
+``on_numbers`` rewrites a pipeline for such a table: a ``ColumnTransformer`` gets places instead of
+names, and encoders of declared categories are left out. What else a step does stays as
 it is, and it learns from the rows of its shard alone.
 
 The estimator and the declarations decide what comes out, and no row.

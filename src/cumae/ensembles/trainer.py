@@ -163,7 +163,7 @@ def train_shards(
 ) -> list[Any]:
     """Train all shards through joblib; each worker gets the rows of its own shards only.
 
-    The same split and seeds give the same models, wherever and in whatever order they are trained.
+    The same split and seeds give the same models, wherever and in any order of training.
 
     Parameters
     ----------

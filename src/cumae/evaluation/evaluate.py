@@ -298,7 +298,7 @@ def _is_oracle(model: Any) -> bool:
 
 
 def _check_oracle(oracle: bool, *, public: bool, spend_answers: bool) -> None:
-    """Refuse to ask an oracle about private rows, or without being told to."""
+    """Refuse to ask an oracle about private rows, or without public=True."""
     if oracle and not public:
         raise InvalidParameter(
             "an oracle is evaluated on public rows only: its answers are for those who ask. Give "

@@ -269,7 +269,7 @@ class ActiveLearner(Published):
             )
         sampling = () if self.transcript else ("SUB",)
         also = ", even if the indices asked for are published" if self.transcript else ""
-        secret = () if self.transcript else ("nobody but who labels learns which rows were asked",)
+        secret = () if self.transcript else ("only those who label learn which rows were asked",)
         return LearningPlan(
             cost,
             tuple(dict.fromkeys(("ACTIVE", *sampling, *inner.claims))),

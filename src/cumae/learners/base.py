@@ -267,7 +267,7 @@ class Learner(PrivateEstimator, ABC):
     def _stand_in(
         self, n_samples: int, n_features: int, n_public: int, n_unlabelled: int
     ) -> tuple[Sizes, Rows]:
-        """Read a few made-up rows in the place of many, and return the sizes of the many."""
+        """Read a few made-up rows instead of many, and return the sizes of the many."""
         labels = few_labels(self.classes, n_samples, n_unlabelled)
         declared = self.known_columns()
         X = made_up_table(declared, len(labels), n_features)
@@ -593,7 +593,7 @@ class Learner(PrivateEstimator, ABC):
         path : str or Path
             A file that does not exist yet, or an address, ``postgresql://user@host/database``.
         keys : str, or None
-            A command that keeps the keys, or ``"folder:PATH"``, in the place of the folder beside
+            A command that keeps the keys, or ``"folder:PATH"``, instead of the folder beside
             the file. An address needs one of them.
         """
         check_is_fitted(self, "guarantee_")

@@ -105,7 +105,7 @@ class PrivateBooster(ScoredLearner):
         What it costs to miss a row of each class, declared and public; 1 for classes that are not
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
-        The chance of the second of two classes from which on it is the answer, in the place of
+        The chance of the second of two classes from which on it is the answer, instead of
         costs.
     sensitivity : float above 0 and up to 1, or None
         The share of the second of two classes that ``predict`` is to find. A threshold for it is
@@ -361,7 +361,7 @@ class PrivateBooster(ScoredLearner):
     def fit_part(
         self, rows: Rows, columns: Columns, classes: NDArray[Any], plan: LearningPlan[Blocks]
     ) -> None:
-        """Fit in the place of another learner, which pays and holds the guarantee.
+        """Fit as a part of another learner, which pays and holds the guarantee.
 
         Parameters
         ----------

@@ -116,7 +116,7 @@ class ConceptLearner(Learner):
     def _takes_anything(self, X: Any) -> bool:
         """Tell whether the rows are one column for a class that only compares.
 
-        Such a class takes text, dates, long integers, and whatever else has an order.
+        Such a class takes text, dates, long integers, and other values that have an order.
         """
         return self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1
 

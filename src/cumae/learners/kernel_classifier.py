@@ -34,7 +34,7 @@ class PrivateKernelClassifier(KernelLearner):
 
     The log odds are a sum of lines, curves, and random waves of pairs and triples of columns. A few
     times, the sum of the rows' residuals is released along those directions about which least is
-    known so far, with integer Gaussian noise. Because the noise is known, all else is inference:
+    known so far, with integer Gaussian noise. Because the noise is known, the rest is inference:
     the coefficients have a posterior, and the releases themselves decide how much each group of
     features may vary. With public rows (without labels), features are scaled by them. Without, a
     quarter of the budget makes up rows that have noisy marginals and correlations (a tenth with
@@ -59,7 +59,7 @@ class PrivateKernelClassifier(KernelLearner):
         What it costs to miss a row of each class, declared and public; 1 for classes that are not
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
-        The chance of the second of two classes from which on it is the answer, in the place of
+        The chance of the second of two classes from which on it is the answer, instead of
         costs.
     sensitivity : float above 0 and up to 1, or None
         The share of the second of two classes that ``predict`` is to find. A threshold for it is

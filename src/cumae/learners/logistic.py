@@ -59,7 +59,7 @@ class PrivateLogisticRegression(KernelLearner):
         What it costs to miss a row of each class, declared and public; 1 for classes that are not
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
-        The chance of the second of two classes from which on it is the answer, in the place of
+        The chance of the second of two classes from which on it is the answer, instead of
         costs.
     sensitivity : float above 0 and up to 1, or None
         The share of the second of two classes that ``predict`` is to find. A threshold for it is

@@ -192,7 +192,7 @@ class Coins:
     """The random draws of a live predictor or mechanism; nothing of them is ever stored.
 
     They are drawn ahead, in portions of one size, and used once, in the order they came. So the
-    noise of a query is the same under the same coins, whatever batches queries come in; and a
+    noise of a query is the same under the same coins, in any batches; and a
     single query is cheap. Whoever takes draws holds the lock of the predictor or mechanism.
 
     Parameters
@@ -273,7 +273,7 @@ class Spent(NamedTuple):
     threshold_noise: int = 0
 
     def to_array(self) -> Integers:
-        """Return the counters as an array: of one length, whatever they are."""
+        """Return the counters as an array: of one length, for any counters."""
         return np.array(self, dtype=np.int64)
 
     @classmethod
@@ -349,7 +349,7 @@ class VoteRule(ABC):
 
 
 def keep_plain(rule: VoteRule, **fields: float) -> None:
-    """Let a frozen rule hold checked numbers of Python, in the place of numpy's."""
+    """Let a frozen rule hold checked numbers of Python, instead of numpy's."""
     for name, value in fields.items():
         object.__setattr__(rule, name, value)
 

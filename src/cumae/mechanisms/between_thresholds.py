@@ -321,7 +321,7 @@ class BetweenThresholds(SparseVector):
     def accuracy(self, beta: float = 0.05, max_queries: int = 1_000) -> int:
         """Return by how many votes answers can be wrong, with probability 1 - beta.
 
-        Whatever the counts are: all that are called low are below ``lower`` plus this number, all
+        For any counts: all that are called low are below ``lower`` plus this number, all
         that are called high are above ``upper`` minus it, and all that are called "between" are at
         most this number outside of the two thresholds. (The paper's Lemma C.4 says this of its own
         noise: :func:`cumae.theorems.everlasting.between_votes`.)

@@ -252,8 +252,8 @@ class NoisyMajority(Interactive):
     def accuracy(self, beta: float = 0.05) -> int:
         """Return the lead with which all answers are right, with probability 1 - beta.
 
-        A lead is how many more votes the label with the most votes has than any other. Whatever the
-        votes are, all of the ``max_queries`` answers with so large a lead are that label.
+        A lead is how many more votes the label with the most votes has than any other. For any
+        votes, all of the ``max_queries`` answers with so large a lead are that label.
 
         Parameters
         ----------

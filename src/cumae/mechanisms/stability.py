@@ -304,8 +304,8 @@ class StabilityTest(SparseVector):
     def accuracy(self, beta: float = 0.05) -> int:
         """Return the lead with which all answers are stable, with probability 1 - beta.
 
-        A lead is how many more votes the label with the most votes has than any other. Whatever the
-        votes are: of the ``max_queries`` answers, all with so large a lead are that label, as long
+        A lead is how many more votes the label with the most votes has than any other. For any
+        votes: of the ``max_queries`` answers, all with so large a lead are that label, as long
         as the test goes on. An answer that is not called unstable is that label in any case.
 
         Parameters

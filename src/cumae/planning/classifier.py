@@ -87,7 +87,7 @@ class PrivateClassifier(PrivateEstimator):
         The cost to miss a row of each class, declared and public; 1 for classes that are not
         named. ``predict`` answers the class of least expected cost.
     threshold : float from 0 to 1, or None
-        The chance of the second of two classes from which on it is the answer, in the place of
+        The chance of the second of two classes from which on it is the answer, instead of
         costs.
     class_shares : mapping from class to float above 0, or None
         About which share of the rows each class has, from what is known without the rows. None
@@ -420,7 +420,7 @@ class PrivateClassifier(PrivateEstimator):
         MissingPackage
             If matplotlib is not there.
         InvalidParameter
-            If there is no such effect, or if trees were fitted in the place of a kernel model.
+            If there is no such effect, or if trees were fitted instead of a kernel model.
         """
         check_is_fitted(self, "model_")
         figure: Figure = self.model_.plot(columns, axes)

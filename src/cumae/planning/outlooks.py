@@ -27,7 +27,7 @@ def outlook(route: Route, situation: Situation, *, trial: bool = False) -> Outlo
         The public facts.
     trial : bool
         Whether estimators that vote are tried on made-up rows, which takes seconds. Otherwise their
-        shards may turn out larger than they are told here.
+        shards may turn out larger than the outlook says.
     """
     reason = impossible(route, situation)
     if reason:

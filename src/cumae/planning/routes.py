@@ -180,7 +180,7 @@ class Route:
     build: Callable[[Situation], Any]
 
     def estimator(self, situation: Situation) -> Any:
-        """Return the unfitted estimator, which is told the goal and the costs if it takes them.
+        """Return the unfitted estimator, with the goal and the costs if it takes them.
 
         Parameters
         ----------

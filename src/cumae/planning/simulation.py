@@ -227,7 +227,7 @@ def _rests_on(situation: Situation, scaled: Situation, sample: Sample, count: in
     if scaled.n_labelled > len(sample):
         text += f", with rows drawn from these until there were {scaled.n_labelled:,}"
     if scaled.n_labelled < situation.n_labelled:
-        text += f" and an epsilon of {scaled.epsilon:.3g} in the place of more rows"
+        text += f" and an epsilon of {scaled.epsilon:.3g} instead of more rows"
     return text
 
 

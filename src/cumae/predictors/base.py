@@ -158,7 +158,7 @@ class Training:
         return [name for place, name in enumerate(names) if rows.is_text(place)]
 
     def need_numbers(self) -> None:
-        """Refuse columns of text that nobody declared, by their types alone."""
+        """Refuse undeclared columns of text, by their types alone."""
         names = self.undeclared_text
         if names:
             raise InvalidData(
@@ -168,7 +168,7 @@ class Training:
 
 
 def check_kinds(rows: RowSource, columns: Columns | None) -> None:
-    """Refuse columns of dates and the like that nobody declared, by their types alone."""
+    """Refuse undeclared columns of dates and the like, by their types alone."""
     if columns is None:
         Columns(None, rows.names, rows.n_features, undeclared_kinds(rows.kinds))
 
@@ -337,7 +337,7 @@ class Predictor(PrivateEstimator, ABC):
         return Outlook.of(type(self).__name__, guarantee, plan.facts, effort, notes)
 
     def _stand_in(self, n_samples: int, n_features: int, *, tried: bool, frame: bool) -> Training:
-        """Return made-up rows in the place of private ones; they take no memory."""
+        """Return made-up rows instead of private ones; they take no memory."""
         rows = MadeUpRows(self.columns, n_samples, n_features, frame=frame)
         need_cells(rows)
         one = MadeUpRows(self.columns, 1, n_features)
@@ -402,7 +402,7 @@ class Predictor(PrivateEstimator, ABC):
         """Train on made-up rows; return the number of shards with which the model can learn.
 
         Unless the number is fixed, shards grow until the model tells made-up classes apart: some
-        estimators cannot do it with a few rows, whatever these hold.
+        estimators cannot do it with a few rows, independent of what these hold.
         """
         if not training.tried:
             return n_shards

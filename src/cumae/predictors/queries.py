@@ -183,7 +183,7 @@ class QueryReader:
         return short_texts(table, self.text_bytes), usable
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
+        """Replace unusable rows by the stand-in, and tell which rows are usable."""
         if all_finite(table):
             return table, np.ones(len(table), dtype=bool)
         usable = np.asarray(np.isfinite(table).all(axis=1))

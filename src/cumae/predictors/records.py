@@ -1,4 +1,4 @@
-"""Rows of data frames as records of one size, whatever their cells hold.
+"""Rows of data frames as records of one size, for any cells.
 
 Rows of numbers have one size by themselves. A frame may have columns of text, and a thief of a file
 sees how long an encrypted text is. So each cell of such a column gets the same number of
@@ -25,7 +25,7 @@ from cumae.quiet import HiddenFailures
 
 TEXT_BYTES = 64  # of a cell of text, unless something else is asked for
 LEAST_TEXT_BYTES = 48  # so that each number, date and time fits into a cell of text, too
-CELLS = "cells"  # in the place of the type of a column that holds text or mixed cells
+CELLS = "cells"  # instead of the type of a column that holds text or mixed cells
 HEAD_BYTES = 5  # of a cell: its kind, and four for its length
 # Kinds of cells, by numbers that never change: stored files have them.
 JSON, TEXT = "json", "text"

@@ -168,7 +168,7 @@ class StatefulPredictor(Predictor):
         path : str or Path
             A file that does not exist yet, or an address, ``postgresql://user@host/database``.
         keys : str, or None
-            A command that keeps the keys, or ``"folder:PATH"``, in the place of the folder beside
+            A command that keeps the keys, or ``"folder:PATH"``, instead of the folder beside
             the file. An address needs one of them.
 
         Raises

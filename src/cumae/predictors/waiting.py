@@ -53,7 +53,7 @@ class KeptRows:
 
     @claim("LABELLED")
     def tell(self, places: Integers, weights: Integers) -> None:
-        """Put weights of labels in the place of those of noisy answers, or of earlier labels.
+        """Replace weights of noisy answers, or of earlier labels, by those of labels.
 
         A row that was unusable, which has the place ``~place`` here, has no weight, and gets none;
         but it counts like any other.

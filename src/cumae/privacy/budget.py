@@ -274,7 +274,7 @@ the rows are used.
         path : str or Path
             Where to; there must be no file yet.
         keys : str, or None
-            A command that keeps the mark, or ``"folder:PATH"``, in the place of the folder beside
+            A command that keeps the mark, or ``"folder:PATH"``, instead of the folder beside
             the file.
 
         Raises

@@ -123,7 +123,7 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
 
     The grid follows from the counts: splitting a loss between two neighbours of a grid with step
     h keeps P and Q, hence dominates, and adds at most h^2/4 to its variance. So h is a fiftieth
-    of the root mean square deviation per step, whatever the number of steps. Losses on a lattice
+    of the root mean square deviation per step, for any number of steps. Losses on a lattice
     that is no finer than that keep it, and nothing is rounded at all.
     """
     # log1p and expm1 keep a total failure probability near 1e-30 apart from 0.

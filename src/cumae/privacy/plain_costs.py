@@ -79,7 +79,7 @@ def cost_from_dict(plain: Any) -> Cost:
         cost: Cost = known(**{key: _from_plain(plain[key]) for key in plain if key != "kind"})
     except (TypeError, ValueError) as error:
         raise InvalidParameter(
-            f"a stored {name} has values that make none; give what cost_to_dict returned."
+            f"a stored {name} has values that no such cost can have; give a result of cost_to_dict."
         ) from error
     return cost
 

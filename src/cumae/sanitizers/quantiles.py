@@ -190,7 +190,7 @@ class Quantiles(Sanitizer):
 
     Point j of m lies near rank j n / (m + 1). Each column is treated on its own and gets an equal
     share of epsilon, so the lines of the result are no typical rows: use them to cut columns, for
-    stumps, trees, boxes or intervals. Rows in the same place are told apart by a random order, so
+    stumps, trees, boxes or intervals. Rows in the same place are put into a random order, so
     that a value which many rows share is released as often as it deserves.
 
     Parameters

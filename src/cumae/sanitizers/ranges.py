@@ -69,7 +69,7 @@ class Ranges(Sanitizer):
 
     @property
     def cost(self) -> Cost:
-        """That of the quartiles: all else is computed from them."""
+        """That of the quartiles: everything else is computed from them."""
         return self._quartiles.cost
 
     def sanitize(self, X: ArrayLike) -> Floats:

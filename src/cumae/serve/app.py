@@ -161,7 +161,7 @@ class Endpoint:
         return self._server.door.who(request.headers, request.scope.get("client"))
 
     def refused(self, _: Request | None, error: Exception) -> Reply:
-        """Return what is told about an error."""
+        """Return the reply to an error."""
         return self._server.refused(error)
 
 
@@ -215,7 +215,7 @@ class Server:
 
     @claim("SERVE")
     def refused(self, error: Exception) -> Reply:
-        """Return what is told about an error."""
+        """Return the reply to an error."""
         found = refusal_of(error)
         if found is None:
             self.metrics.internal_errors += 1

@@ -103,7 +103,7 @@ class Waiting:
     future : Future
         Gets the answers, in the event loop.
     work : callable, or None
-        What else is to be done, in the place of calls.
+        What else is to be done, instead of calls.
     """
 
     __slots__ = ("answers", "calls", "future", "n_rows", "work")

@@ -89,7 +89,7 @@ TABLE = (
 
 @claim("SERVE")
 def refusal_of(error: BaseException) -> Refused | None:
-    """Return what is told about an error of cumae; None if it is an error inside the server."""
+    """Return the reply to an error of cumae; None if it is an error inside the server."""
     if isinstance(error, Refused):
         return error
     for row in TABLE:

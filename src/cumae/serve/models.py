@@ -182,7 +182,7 @@ class Served:
 
     @claim("SERVE")
     def facts(self) -> dict[str, Any]:
-        """Return what may be told of it: all of it follows from declarations and public counts."""
+        """Return the public facts about it, which follow from declarations and public counts."""
         found: dict[str, Any] = {
             "name": self.name,
             "kind": type(self.model).__name__,

@@ -171,7 +171,7 @@ def _looking() -> Plain:
     metadata = get("The inputs and the output of a model.", any_json, LOOKING)
     model_ready = get("Whether a model can answer.", _json(READY), ready)
     index = _operation("The models.", _json({"type": "array"}), (400, 401, 403, 405, 500), key=True)
-    nothing = get("Nothing, which is told as other failures are.", any_json, LOOKING)
+    nothing = get("No reply could be made; reported like other failures.", any_json, LOOKING)
     return {
         "/": get("Whether there is a server.", any_json, OPEN, key=False),
         "/ping": get("Whether all models can answer.", _json(READY), (*OPEN, 503), key=False),

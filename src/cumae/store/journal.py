@@ -80,7 +80,7 @@ class DurableJournal(Journal):
         if os.getpid() != self._process:
             raise LiveState(
                 "this oracle was opened in another process; go on there, or open it here after it "
-                "was closed there, because what was paid once must not be had twice."
+                "was closed there, because two copies would both spend the same budget."
             )
         if not self._end.alive:
             raise LiveState(CLOSED)
@@ -307,7 +307,7 @@ class DurableJournal(Journal):
     # Whole states without a new phase
 
     def compacted(self) -> None:
-        """Write the whole state in the place of many small pieces."""
+        """Write the whole state, which replaces many small pieces."""
         self.record(Whole(self.state), {"event": "compacted", "used": self.state.used})
 
     def rotated(self) -> None:

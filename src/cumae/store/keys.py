@@ -81,7 +81,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     def put(self, name: str, secret: bytes) -> None:
-        """Store a secret, in the place of an older one of the same name."""
+        """Store a secret, which replaces an older one of the same name."""
 
     @abstractmethod
     def delete(self, name: str) -> None:
@@ -139,8 +139,8 @@ class KeyStore(ABC):
             return None if found is None else Mark(**json.loads(found))
         except (TypeError, ValueError) as error:
             raise StoreFailed(
-                "the high-water mark beside the keys is damaged, so that nobody knows what was "
-                "used; the oracle cannot go on."
+                "the high-water mark beside the keys is damaged, so that the budget that was "
+                "used is not known; the oracle cannot go on."
             ) from error
 
     @claim("STORE", "REPLICAS")
@@ -208,8 +208,8 @@ class KeyFolder(KeyStore):
         if not self.folder.is_dir():
             raise StoreFailed(
                 f"{self.folder} with the keys of this oracle is not there; without them nothing "
-                "can be read, and nobody knows what was used. If this is a copy, put it in the "
-                "place of the file that it was copied from."
+                "can be read, and the budget that was used is not known. If this is a copy, give "
+                "it the name and the folder of the file that it was copied from."
             )
         refuse_if_others_read(self.folder)
 
@@ -452,7 +452,7 @@ def take_lock(file: Path | None) -> FileLock:
                 return lock
         raise LiveState(
             "this oracle is open in another process, or was opened twice in this one; close it "
-            "there first, because what was paid once must not be had twice."
+            "there first, because two copies would both spend the same budget."
         )
     except BaseException:  # also an interrupt: who keeps the error must not keep the lock
         lock.close()

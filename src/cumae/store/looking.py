@@ -245,8 +245,8 @@ def check_marks(marks: dict[str, Mark], oracle: str) -> None:
     """Refuse if there are none, or those of another oracle."""
     if not marks:
         raise StoreFailed(
-            "the oracle's own key or its high-water mark is not among the keys, so that nobody "
-            "knows who has a row and what was used; it cannot go on."
+            "the oracle's own key or its high-water mark is not among the keys, so that the "
+            "budget that was used, and the users who have a row, are not known; it cannot go on."
         )
     if any(mark.oracle != oracle for mark in marks.values()):
         raise StoreFailed("these keys belong to another oracle; give those of this one.")

@@ -63,8 +63,8 @@ class MovedJournal(Journal):
 
     def check(self) -> None:
         raise LiveState(
-            f"this predictor lives in {self._path} now; go on with cumae.open, because what was "
-            "paid once must not be had twice."
+            f"this predictor lives in {self._path} now; go on with cumae.open, because two "
+            "copies would both spend the same budget."
         )
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
@@ -240,7 +240,7 @@ class _New:
         take : callable
             Tells the object in memory where it lives.
         moved, before : object
-            What it is told: that it lives here, or, if this surely never was valid, where it did.
+            Its new place, and its old one, in case the new one surely never was valid.
         """
         try:
             take(moved)

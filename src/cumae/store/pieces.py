@@ -18,7 +18,7 @@ from cumae.store.sealed import PIECE, Seal
 WHOLE = "state"  # the kind of piece that holds a whole state; older ones have other names
 AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
 AHEAD = "ahead"  # the kind of what is written before the epoch that it belongs to
-WRITTEN, PHASE = "$ahead", "phase"  # the key of that epoch, in the place of the phase itself
+WRITTEN, PHASE = "$ahead", "phase"  # the key of that epoch, instead of the phase itself
 LEAST_PIECE_BYTES = 2**14  # bytes of a part that is written ahead
 
 

@@ -1,7 +1,7 @@
 """The values that the theorems return, and the conditions under which they hold.
 
-A size with printed constants is an int. A size whose constant nobody printed is an ``OrderOf``,
-which is no number: it cannot be compared with a number of rows by mistake.
+A size with printed constants is an int. A size whose constant is not printed in a paper
+is an ``OrderOf``, which is no number: it cannot be compared with a number of rows by mistake.
 """
 
 from __future__ import annotations

@@ -147,13 +147,12 @@ def close_rows(alpha: float, beta: float, vc: int) -> int:
 @theorem(
     1,
     "Theorem B.6",
-    "Without privacy: so many rows show the error of each concept up to alpha, whatever the "
-    "labels are.",
+    "Without privacy: so many rows show the error of each concept up to alpha, for any labels.",
     "(50 vc/alpha^2) ln(1/(alpha beta))",
     exact=True,
 )
 def uniform_rows(alpha: float, beta: float, vc: int) -> int:
-    """Return how many rows show the error of every hypothesis, whatever the labels are.
+    """Return how many rows show the error of every hypothesis, for any labels.
 
     (50 vc/alpha^2) ln(1/(alpha beta)): Theorem B.6 of paper 1. The paper prints no limits, but it
     is false when both parameters are close to 1 (see the errata).

@@ -161,7 +161,7 @@ def rounded_off() -> Table:
 
 
 def everything(game: Game, seen: Sequence[Seen]) -> list[float]:
-    """Return all that can be seen, as numbers: answers, whatever was said, and public counters.
+    """Return all that can be seen, as numbers: answers, messages, and public counters.
 
     Of each of these moves, the answers 1 and those that are -1 are counted.
     """
@@ -178,7 +178,7 @@ def some_rows(predictor: Any, shards: int = COMPANY) -> Rows:
 
 
 def always(rule: Predicts) -> Spotter:
-    """Return a class that learns this rule whatever the rows are."""
+    """Return a class that learns this rule for any rows."""
     return Spotter(rule, rule)
 
 

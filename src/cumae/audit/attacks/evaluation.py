@@ -37,7 +37,7 @@ class _Chances:
 
 
 class Evaluated:
-    """Drives an evaluation: releases the noisy tables in the place of test rows.
+    """Drives an evaluation: releases the noisy tables instead of test rows.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ COLUMNS = [(0, 1), *MAY_LACK]
 LACKING, CELLS = (HERE, np.nan, np.nan, np.nan), (0.0, 1.0, 1.0)  # a row, and what it lacks
 BOUNDS: dict[str, Any] = {"columns": COLUMNS, "n_points": 1}
 # Rules that label a row which lacks its number 1, and one that has it 0, or the other way round:
-# in the place of a missing number stands the middle of its range, unless rows decide.
+# a missing number is replaced by the middle of its range, unless rows decide.
 TELLING = (Stump(1, 0.25), Stump(1, 0.25, above=False))
 # Rules that never turn back to 0: of a point below all rows, only those that label the rows 1 can
 # make two; of one above them, only those that label them 0.

@@ -1,6 +1,6 @@
 """Attacks on the noisy sums of regressions: a row whose number is as far off as any.
 
-They are those of ``sums``, with shortened residuals: numbers in the place of labels are the lowest
+They are those of ``sums``, with shortened residuals: numbers instead of labels are the lowest
 and the highest of the target.
 """
 

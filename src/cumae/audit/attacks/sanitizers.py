@@ -28,7 +28,7 @@ from cumae.sanitizers import (
 
 
 class Sanitized:
-    """Drives a sanitizer: releases a table in the place of its rows.
+    """Drives a sanitizer: releases a table instead of its rows.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def noisy_copies(exact: Integers, scale: float, count: int) -> Integers:
 
 
 class Summed:
-    """Drives noisy sums: adds rows up once, and releases the sums in the place of rows.
+    """Drives noisy sums: adds rows up once, and releases the sums instead of rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""CSV as text: every cell stays the text that it is, whatever the other cells hold.
+"""CSV as text: every cell stays the text that it is, independent of the other cells.
 
 Nothing is inferred from cells. The separator follows from the header. A file of private rows is
 read strictly: the first row that is damaged is refused, and the message names it. A file of

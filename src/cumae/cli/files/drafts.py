@@ -26,7 +26,7 @@ HEAD = """\
 # {lines}
 #   {{low = 0, high = 120}}              numbers and their range, by what is known without the rows;
 #                                      step = 1 if there are whole numbers only
-#   {{numbers = true}}                   numbers whose range nobody knows; finding it costs epsilon
+#   {{numbers = true}}                   numbers of unknown range; finding it costs epsilon
 #   {{categories = ["A", "B"]}}          the values that can occur; others count as unknown
 #   {{boolean = true}}                   true and false, yes and no, 1 and 0; or by other codes:
 #                                      {{yes = "J", no = ["N", "-"]}}

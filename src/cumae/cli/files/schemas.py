@@ -154,7 +154,7 @@ def _to_declare(schema: str | None, table: str, names: Sequence[str], label: str
     lines = " ".join(f"{toml_key(name)} = {json.dumps(COMPLETE)}" for name in names)
     return (
         f"{schema} does not declare {', '.join(names)} of {table}, and {never}. Add these lines: "
-        f"{lines} with one of these in the place of {COMPLETE}: {FORMS}."
+        f"{lines} with one of these instead of {COMPLETE}: {FORMS}."
     )
 
 

@@ -95,8 +95,8 @@ AlgorithmOption = Annotated[
     AlgorithmName | None,
     typer.Option(
         "--algorithm",
-        help="One of the papers' algorithms by name, in the place of --route and --model; "
-        "docs/algorithms.md says which one is for whom. query, agnostic, universal and bbl make "
+        help="One of the papers' algorithms by name, instead of --route and --model; "
+        "docs/command_line.md describes them. query, agnostic, universal and bbl make "
         "an oracle, all others a model.",
     ),
 ]

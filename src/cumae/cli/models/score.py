@@ -113,9 +113,9 @@ def score(
     """Tell how good a model is on test rows, each figure with an interval.
 
     Private rows are paid: each of them is charged --epsilon, on top of what it was charged before,
-    and every further score is charged again. All figures together cost that, whatever is printed or
-    drawn of them. The number of rows is public. With --exact there is no noise: on private rows
-    that would be a leak.
+    and every further score is charged again. All figures together cost that, even if only some
+    are printed or drawn. The number of rows is public. With --exact there is no noise: on private
+    rows that would be a leak.
 
     Say whether the model learnt from any of these rows (--trained-on) or not (--new-rows). On rows
     that it knows every model looks better than it is, and no interval tells by how much.

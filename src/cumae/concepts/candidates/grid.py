@@ -76,7 +76,7 @@ def count_rules(concept: ConceptClass, width: int, count: int) -> int:
 @claim("GRID")
 @dataclass(frozen=True, eq=False)
 class GridRules:
-    """Boxes or halfspaces that cuts define, whatever the rows are.
+    """Boxes or halfspaces that cuts define, for any rows.
 
     With m cuts a column, a box is a range of the m + 1 cells of every column. A halfspace has one
     of a fixed list of directions and one of m evenly spaced offsets, between the outer cuts and

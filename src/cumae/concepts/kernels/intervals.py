@@ -147,7 +147,7 @@ def forward(gain: Integers, states: int, table: Floats) -> tuple[Any, ...]:
     gain : array of int
         What label 1 gains over label 0 in each cell.
     states : int
-        Number of changes of label that are told apart, none included.
+        Number of changes of label that are kept apart, none included.
     table : array of float
         Powers q^-d.
     """

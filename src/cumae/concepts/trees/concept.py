@@ -168,7 +168,7 @@ class Trees(ConceptClass):
         """
         del size, points
         if rate == 0:
-            return 0.0  # all weights are computed alike, whatever the rows are
+            return 0.0  # all weights are computed alike, for any rows
         leaves = 2**self.depth
         sums = (leaves - 2) * (LARGEST_CUTS + 21)
         return float(1.001 * (sums + (leaves - 1) + 11 * leaves) * ROUNDING)

@@ -121,7 +121,7 @@ def moment_in(text: str, form: str, since: dt.datetime) -> dt.datetime:
 
 
 def as_cells_are(given: Any, form: Any) -> Any:
-    """Return a declared day that is written in the format of its cells; all else as it is.
+    """Return a declared day that is written in the format of its cells; other values as they are.
 
     Parameters
     ----------

@@ -7,7 +7,8 @@ of the shard decides between two hypotheses that lean to opposite sides:
 * Boxes and intervals: the smallest one around the rows inside, or the one whose sides stop at the
   next rows outside that lie beside it (rows beyond its corners may come along). If labels are
   right, the large one contains the true box and the small one is contained in it. So half of the
-  shards vote 1 inside and half vote 0 outside, whatever the others do, and corners stay sharp.
+  shards vote 1 inside and half vote 0 outside, independent of the other columns, and
+  corners stay sharp.
 * Thresholds with declared bounds: the middle between two rows leans to no side. A shard with a
   single label has a row on one side only: its cut lies in the middle between the outermost row and
   the bound, or it votes for its label everywhere.

@@ -98,7 +98,7 @@ def many_trees(
     >>> models[0].cuts.tolist(), models[0].labels.tolist(), models[1], left.tolist()
     ([2.0, 0.0, 0.0], [0, 0, 1], 1, [])
     """
-    with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
+    with np.errstate(all="ignore"):  # no cell may cause a warning
         single = np.ascontiguousarray(rows, dtype=np.float32)
     sums = _by_shard(weights, starts)
     present = (sums > 0).sum(axis=1)

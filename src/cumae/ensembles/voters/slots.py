@@ -1,4 +1,4 @@
-"""Slots: the models of all shards as records of one size, whatever the rows of a shard hold.
+"""Slots: the models of all shards as records of one size, for any rows of a shard.
 
 A thief of a file sees how long an encrypted ensemble is. So each shard has a slot whose
 size follows from the declared estimator, the number of classes and columns, and the number of rows
@@ -43,8 +43,8 @@ from cumae.ensembles.voters.trees import Nodes, WalkVoters, nodes_of, stack_tier
 Records: TypeAlias = NDArray[Any]  # one for each shard, with named fields
 Slots: TypeAlias = NDArray[np.uint8]  # the same as bytes: one row for each shard
 
-MODEL = -1  # stands in the place of a class where a shard has a model
-LEAF, NO_NODE = -1, -2  # in the place of a column
+MODEL = -1  # replaces a class where a shard has a model
+LEAF, NO_NODE = -1, -2  # instead of a column
 SHORT = 2**15  # whole numbers below it fit into 16 bits
 MOST_CELLS = 2**24  # of a slot: numpy counts its bytes with 31 bits
 # Errors that reading an unusual model may raise. Its shard votes for class 0.

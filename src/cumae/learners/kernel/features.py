@@ -2,7 +2,7 @@
 
 Cells first become codes of one byte: which of at most 256 levels of its column a cell is in. Levels
 come from a reference table. Every feature is then a small whole number that follows from the codes
-of its own row, so that it is the same whatever rows stand beside it. Private rows play no part in
+of its own row, so that it is the same beside any other rows. Private rows play no part in
 how levels and features are made.
 """
 

@@ -1,4 +1,4 @@
-"""The levels of a column of numbers: which of its values are told apart, and which stand out.
+"""The levels of a column of numbers: which of its values are kept apart, and which stand out.
 
 All of it follows from a reference: public rows, or rows that are made up from releases. Private
 rows play no part.

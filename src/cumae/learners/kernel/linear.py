@@ -285,7 +285,7 @@ class Solved:
         return Covariance.whole(self.prior, self.inverse)
 
     def blocks(self, places: Integers, scale: Floats) -> tuple[Floats, Floats]:
-        """Return what is known about blocks of coefficients, if all else stays as it is.
+        """Return what is known about blocks of coefficients, if nothing else changes.
 
         Parameters
         ----------
@@ -364,7 +364,7 @@ def likely_correlations(measured: Floats, lengths: Floats, noise: float) -> Floa
 
     Columns may go together along a few directions, of which all columns tell, or pair by pair. What
     is beyond the largest eigenvalue of noise is taken for the first. What is left of a pair is
-    noise, or more than noise: how often, and how much more, is told by all pairs.
+    noise, or more than noise: how often, and how much more, follows from all pairs.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class View:
     start : array of float
         First guess of the variance of each group.
     relevance : Relevance or None
-        What columns have in the place of one spread for all.
+        What columns have instead of one spread for all.
     """
 
     start: Floats
@@ -367,8 +367,8 @@ def constants_of(counts: Floats, noise: float, rows: int, variance: float) -> Fl
 def waves_matter(strength: float, constant: Floats | None = None) -> float:
     """Return how much the view that waves matter is believed at first, by public numbers.
 
-    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
-    rows are so few that nothing is told apart, the wider prior has been the better one.
+    Where waves can hardly be distinguished from noise, looking for them costs more than they bring.
+    Where rows are so few that nothing stands out, the wider prior has been the better one.
 
     Parameters
     ----------

@@ -440,7 +440,7 @@ def _evenly_shared(edges: Floats, bounds: Bounds) -> Floats:
 def _smooth(counts: list[Floats], expected: list[Floats], error: float, rows: int) -> list[Floats]:
     """Return counts that are drawn towards expected ones, as far as noise may have moved them.
 
-    How far true counts are from what is expected is told by all columns together. Neighbouring
+    How far true counts are from what is expected follows from all columns together. Neighbouring
     bins of a column of numbers are likely to be off together: slow waves over the bins are drawn
     back less than fast ones, which in most columns are noise.
     """

@@ -2,8 +2,7 @@
 
 A column has a scale, which the variances of its coefficients are multiplied by. A scale is one of
 a few; how frequent each of them is among the columns is found together with the scales. So a table
-of which few columns matter is told from one where all do, and nothing else than what was released
-is looked at.
+of which few columns matter is distinguished from one where all do, from released numbers alone.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MOST_LIKELY = 0.1  # share of columns of one scale at most, but 0, before anythi
 BELIEF = 4.0  # columns that the first guess of their shares is worth
 LARGEST_BLOCK = 64  # coefficients of a column; of more, each says little about the others
 SMALL = 0.03  # a coefficient
-NONE = 1e-9  # in the place of 0
+NONE = 1e-9  # taken for 0
 
 
 @dataclass

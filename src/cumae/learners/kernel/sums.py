@@ -136,7 +136,7 @@ class Question:
         """Return the sum of what rows add, one row of numbers for each direction.
 
         A row adds its residuals times its directions, as whole numbers. Both are bounded here,
-        whatever arithmetic did before.
+        for any input.
         """
         odds, across = self.ask(codes)
         pointed = np.rint(across * np.float32(room(across.shape[1], LENGTH)))

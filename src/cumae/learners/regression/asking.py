@@ -78,7 +78,7 @@ class NumberQuestion:
         """Return the sum of what rows add, one number for each direction.
 
         A row adds its shortened residual times its directions, as whole numbers. Both are bounded
-        here, whatever arithmetic did before.
+        here, for any input.
         """
         scores, across = self.asked.ask(codes)
         pointed = np.rint(across * np.float32(room(across.shape[1], LENGTH)))

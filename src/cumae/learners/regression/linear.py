@@ -42,7 +42,7 @@ class PrivateLinearRegression(NumberLearner):
     shrink : bool
         Whether coefficients are drawn towards 0 as far as the releases do not tell them from it.
         This predicts better where rows are few. Without it, intervals hold the true slopes as often
-        as they say, whatever these are.
+        as they say, for any true slopes.
     columns : mapping or sequence, or None
         Declared bounds and categories, see :class:`~cumae.Columns`.
     budget : Budget, or None

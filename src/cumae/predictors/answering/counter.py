@@ -184,7 +184,7 @@ class Counter:
     ) -> tuple[list[QueuedCall], int, int]:
         """Take the first calls: those that are known or refused, and others that are one batch.
 
-        Each call is read by itself, and refused by itself, before anything is drawn.
+        A call that cannot be read is refused before anything is drawn, and the others are answered.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class Counter:
     def _recorded(self, make: Callable[[], None]) -> int:
         """Record the events of one call as one change; return its ticket.
 
-        If the call is broken off, by whatever, its events so far are committed, and what was
+        If the call is broken off, for any reason, its events so far are committed, and what was
         reserved in vain is charged.
         """
         try:

@@ -232,7 +232,7 @@ class Labelled(Event):
 @claim("LABELLED")
 @dataclass(frozen=True, repr=False, eq=False)
 class LabelsArrived(Event):
-    """Labels of kept queries, in the place of their noisy answers.
+    """Labels of kept queries, which replace their noisy answers.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class Remembered(Event):
 @claim("STORE")
 @dataclass(frozen=True, repr=False, eq=False)
 class Whole(Event):
-    """A whole state, in the place of everything before it.
+    """A whole state, which replaces everything before it.
 
     Parameters
     ----------

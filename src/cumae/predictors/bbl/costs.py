@@ -36,7 +36,7 @@ class AfterDraw(Cost):
     Parameters
     ----------
     base : Cost
-        What the mechanism costs, whatever was drawn.
+        What the mechanism costs, for any draw.
     width : float of 0 or more
         Range of the draw.
     shift : float of 0 or more

@@ -96,7 +96,7 @@ class Kept:
 
     @claim("BBL", "STORE")
     def among(self, start: int, table: Floats) -> Floats:
-        """Return some queries, with zeros in the place of each that is not kept.
+        """Return some queries, with zeros instead of each that is not kept.
 
         So as much is stored of a query that was not drawn as of one that was, and none of its
         cells. The first of these queries has the place ``start``.

@@ -45,7 +45,7 @@ def with_prior(
 ) -> tuple[EverlastingRules, Prior | None, Guarantee | None, str]:
     """Return the rules, the prior and what it promises, from declared facts and counts alone.
 
-    A prior that nobody asked for is left out if it cannot be trained. Then the last thing that is
+    A prior that was not asked for is left out if it cannot be trained. Then the last thing that is
     returned says why, and what to do.
 
     Parameters
@@ -254,7 +254,7 @@ def warn_if_ignored(estimator: Any, prior: Prior | None, trust: float | None) ->
     Parameters
     ----------
     estimator : classifier or Pipeline, or None
-        What was given; of trees that nobody asked for nothing is said.
+        What was given; nothing is said of trees that were chosen by default.
     prior : Prior, or None
         What answers; None if there is none, and votes alone count.
     trust : float, or None

@@ -1,7 +1,7 @@
 """Margins: labels with their confidence, as whole weights that shards can train on.
 
 The noisy votes on a query become a row of weights, one for each class: by how many votes the class
-is ahead of the weakest one. A later phase trains on these weights in the place of labels, so that
+is ahead of the weakest one. A later phase trains on these weights instead of labels, so that
 answers that were nearly a tie teach little.
 """
 

@@ -356,7 +356,7 @@ def _lean_by_places(learner: ConceptLearner, table: Floats) -> Floats:
 def default_prior(training: Training) -> Learner | None:
     """Return the learner that is the prior if none is given, by declared facts and types alone.
 
-    None where there is none: for columns of text that nobody declared, and for concept classes but
+    None where there is none: for undeclared columns of text, and for concept classes but
     boxes with declared bounds, and those of one column. Without bounds the candidates may be too
     coarse for a column that lies far from 0; so the votes must be able to make up for it.
     """
@@ -421,7 +421,7 @@ def find_prior(
 
 @claim("PRIOR")
 def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learner:
-    """Refuse what cannot be a prior, whatever the rows are."""
+    """Refuse what cannot be a prior, for any rows."""
     if isinstance(prior, type) and issubclass(prior, Learner):
         raise InvalidParameter(f"prior is the class {prior.__name__}; give {prior.__name__}().")
     if not isinstance(prior, Learner):

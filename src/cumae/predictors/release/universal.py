@@ -129,7 +129,7 @@ class UniversalQueryRelease(StatefulPredictor):
     Attributes
     ----------
     guarantee_ : Guarantee
-        What is promised for the training rows, whatever is asked.
+        What is promised for the training rows, for any queries.
     remaining_ : float
         Always infinite.
     stage_, n_first_ : int

@@ -161,7 +161,7 @@ class PageEndpoint(Endpoint):
         return self._desk.who(request)
 
     def refused(self, request: Request | None, error: Exception) -> Reply:
-        """Return what is told about an error, to people as a page."""
+        """Return the reply to an error, to people as a page."""
         refusal = super().refused(request, error)
         if request is None or not wants_html(request):
             return refusal

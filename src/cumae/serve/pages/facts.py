@@ -79,7 +79,7 @@ def _status(served: Served) -> Status | str:
 
 @claim("PAGES")
 def _ledger(when: float, found: Status | str) -> Facts:
-    """Return what is told about a ledger: public counts and what was declared."""
+    """Return the public facts about a ledger: public counts and what was declared."""
     at = dt.datetime.fromtimestamp(when, dt.UTC).isoformat(timespec="seconds")
     if isinstance(found, str):
         return {"verified": False, "at": at, "trouble": found}

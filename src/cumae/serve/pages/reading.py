@@ -59,7 +59,7 @@ class ReadingPages:
         self._effects: dict[str, list[Facts]] = {}
 
     async def home(self, request: Request) -> Reply:
-        """List the models that somebody may see; strangers' programs are told that it is alive."""
+        """List the models that somebody may see; strangers' programs see that it is alive."""
         if wants_html(request) or request.scope["path"].endswith(".json"):
             request.who = self._desk.who(request)
         else:

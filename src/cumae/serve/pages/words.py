@@ -25,20 +25,19 @@ def plain_promise(guarantee: Guarantee, yours: str | None = None) -> str:
     >>> from cumae.privacy import Guarantee
     >>> from cumae.serve.pages.words import plain_promise
     >>> print(plain_promise(Guarantee(1.0, 0.0, "one query", "one row is replaced", ())))
-    Whatever becomes of what is released and every use of it, nothing that happens to you ...
+    Nothing that happens to you because of what is released and every use of it is more than ...
     """
     if guarantee.void:
         return f"Nothing is promised to anybody, because {guarantee.void_reason}."
     if not guarantee.epsilon < math.log(MOST_TIMES):
         return "Nothing that would help anybody is promised: epsilon is too large."
     covered = guarantee.covers.partition(",")[0].removesuffix(" together")
-    them = "them" if covered == "all answers" else "it"
     apart = ""
     if guarantee.delta:
         apart = f", apart from a chance of one in {1 / guarantee.delta:,.0f}"
     return (
-        f"Whatever becomes of {covered}, nothing that happens to you because of {them} is more "
-        f"than {math.exp(guarantee.epsilon):.3g} times as likely as if "
+        f"Nothing that happens to you because of {covered} is more than "
+        f"{math.exp(guarantee.epsilon):.3g} times as likely as if "
         f"{yours or of_yours(guarantee)}{apart}."
     )
 

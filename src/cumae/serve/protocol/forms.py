@@ -1,4 +1,4 @@
-"""Rows of a request in the one form in which a model is asked, whatever protocol they came by.
+"""Rows of a request in the one form in which a model is asked, for all protocols.
 
 Faults of the envelope, which all rows of a request share, raise: the width, the names of columns,
 the kind of a whole column. What a single cell holds never raises. A cell that cannot be used

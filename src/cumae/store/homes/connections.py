@@ -53,7 +53,7 @@ def refuse_open_wire(host: str, address: str, *, verified: bool) -> None:
     local = local or bool(address and ipaddress.ip_address(address).is_loopback)
     if not verified and not local:
         raise StoreFailed(
-            f"the connection to {host} is not encrypted, or nobody has looked whether it is this "
+            f"the connection to {host} is not encrypted, or it was not checked that it is this "
             "server, so that somebody in between could acknowledge a debit that was never written; "
             "add ?sslmode=verify-full to the address."
         )

@@ -1,1 +1,1 @@
-"""Commands on a number in the place of classes: what ``fit``, ``score`` and ``plan`` do then."""
+"""Commands on a number instead of classes: what ``fit``, ``score`` and ``plan`` do then."""
