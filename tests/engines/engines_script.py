@@ -124,8 +124,8 @@ def after_keeping(engine: RowEngine, table: pd.DataFrame, here: Any) -> dict[str
     finally:
         Pieces.kept = kept  # type: ignore[method-assign]
     # How columns were read differs: files tell types of whole numbers.
-    rows = table.drop(columns="ill")
-    equal = np.array_equal(model.decision_function(rows), here.decision_function(rows))
+    asked = table.drop(columns="ill")
+    equal = np.array_equal(model.decision_function(asked), here.decision_function(asked))
     return {"killed": len(killed), "model of files": bool(equal)}
 
 
@@ -148,6 +148,11 @@ def errors(engine: RowEngine, table: pd.DataFrame) -> dict[str, Any]:
 @contextlib.contextmanager
 def on_dask() -> Iterator[tuple[RowEngine, Callable[[pd.DataFrame], Any]]]:
     frames, home = importlib.import_module("dask.dataframe"), importlib.import_module("distributed")
+    # Workers that start anew are copies of a process that has imported everything.
+    importlib.import_module("dask").config.set(
+        {"distributed.worker.multiprocessing-method": "forkserver"}
+    )
+    home.utils.get_mp_context().set_forkserver_preload(["distributed", "__main__"])
     how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
     with home.LocalCluster(n_workers=2, **how) as cluster, home.Client(cluster) as client:
         yield Dask(client), lambda table: frames.from_pandas(table, npartitions=3)
@@ -176,7 +181,7 @@ def on_spark() -> Iterator[tuple[RowEngine, Callable[[pd.DataFrame], Any]]]:
 
     def data(table: pd.DataFrame) -> Any:
         rows = [tuple(row) for row in table.itertuples(index=False)]
-        rows = [tuple(None if cell is None else cell for cell in row) for row in rows]
+        rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in rows]
         return session.createDataFrame(rows, "age long, job string, dose double, ill long")
 
     yield Spark(session), data

@@ -112,6 +112,15 @@ Full = Annotated[
     bool,
     typer.Option("--full", help="Print the promise with all its assumptions and claims."),
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ADDRESS",
+        help="Where rows of Parquet files stay and sums over them are computed: dask://host:port, "
+        "ray://host:port or spark://host:port; dask://local and so on start workers here.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything, spend nothing, and write nothing.")

@@ -5,6 +5,7 @@ whole numbers, so that they are the same for any pieces, workers, retries and an
 privacy lives here: noise is drawn by the driver alone, after the sum.
 """
 
+from cumae.engines.addresses import engine_at
 from cumae.engines.answered import AnsweredRows
 from cumae.engines.engine import RowEngine
 from cumae.engines.frames import LabelColumn, engine_rows, placed_rows, rows_on
@@ -29,6 +30,7 @@ __all__ = [
     "RowEngine",
     "Spark",
     "cut",
+    "engine_at",
     "engine_rows",
     "files_in_pieces",
     "need_rows_here",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ from cumae.cli.models.routes import (
     route_for,
     situation_of,
 )
+from cumae.cli.models.there import Elsewhere
 from cumae.cli.options import (
     AsJson,
     ClassesOrNone,
@@ -36,6 +38,7 @@ from cumae.cli.options import (
     Delta,
     DryRun,
     Encoding,
+    Engine,
     Epsilon,
     Force,
     Full,
@@ -147,6 +150,7 @@ def fit(
     schema: Schema = None,
     public: Public = None,
     unlabelled: Unlabelled = None,
+    engine: Engine = None,
     keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
@@ -192,6 +196,19 @@ def fit(
     oracle = number_range is None and _is_oracle(named, route, out)
     _check_names(out, keys, oracle=oracle)
     need_files(data, schema, public, unlabelled)
+    if engine is not None:
+        beside = (*aims, public, unlabelled, named, keys, dry_run or oracle or None)
+        _fit_there(
+            Elsewhere(
+                engine, data, label, schema, classes, number_range, link, model, epsilon, delta
+            ),
+            beside,
+            out,
+            force=force,
+            full=full,
+            as_json=as_json,
+        )
+        return
     started = time.monotonic()
     with messages_shown(), contextlib.ExitStack() as stack:
         if oracle:
@@ -225,6 +242,19 @@ def fit(
         else:
             output.write(_as_bytes(estimator))
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
+
+
+def _fit_there(
+    there: Elsewhere, beside: Sequence[Any], out: str, *, force: bool, full: bool, as_json: bool
+) -> None:
+    """Fit to rows that stay on an engine, and write the model."""
+    from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
+    from cumae.cli.files.output import Output  # noqa: PLC0415
+
+    with messages_shown(), Output(out, force=force) as output:
+        learner, table, seconds = there.fit(beside)
+        output.write(_as_bytes(learner))
+    _report(learner, table, out, seconds, full=full, as_json=as_json)
 
 
 def _is_oracle(named: NamedAlgorithm | None, route: RouteName, out: str) -> bool:
