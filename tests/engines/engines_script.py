@@ -150,7 +150,10 @@ def on_dask() -> Iterator[tuple[RowEngine, Callable[[pd.DataFrame], Any]]]:
     frames, home = importlib.import_module("dask.dataframe"), importlib.import_module("distributed")
     # Workers that start anew are copies of a process that has imported everything.
     importlib.import_module("dask").config.set(
-        {"distributed.worker.multiprocessing-method": "forkserver"}
+        {
+            "distributed.worker.multiprocessing-method": "forkserver",
+            "distributed.deploy.lost-worker-timeout": "300s",  # else it is given up after 15
+        }
     )
     home.utils.get_mp_context().set_forkserver_preload(["distributed", "__main__"])
     how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}

@@ -326,7 +326,8 @@ def contents(rows: Any, columns: Columns) -> Integers:
     seen = [_Contents(column, len(found[0]) + 1) for column in columns.columns]
     for one, cells in zip(seen, found, strict=True):
         one.lacks(cells)
-    return np.array([one.counts for one in seen], dtype=np.int64)
+    counts = [[one.there, one.count, one.readable, one.fitting] for one in seen]
+    return np.array(counts, dtype=np.int64)
 
 
 def refuse_without_contents(counts: Integers, columns: Columns) -> None:
@@ -410,14 +411,6 @@ class _Contents:
         self.there = self.differ = False  # whether a cell is not missing; whether numbers differ
         self.same = True  # whether all numbers so far became the same float
         self.count = self.readable = self.fitting = 0  # cells that are not missing, and of these
-        self.stands = False  # whether cells stand for themselves, by their type
-
-    @property
-    def counts(self) -> list[int]:
-        """How many cells there are: some, not missing, readable, and fitting."""
-        if self.stands:
-            return [1, 1, 1, 1]
-        return [int(self.there), self.count, self.readable, self.fitting]
 
     def lacks(self, bare_cells: Any) -> bool:
         """Look at some more cells; tell whether too little is left of the column so far."""
@@ -428,7 +421,7 @@ class _Contents:
             return bool(np.isnan(self.column.read(cells)[:, 0]).all())
         if cells.dtype.kind in TYPED.get(self.column.kind, ""):
             if self.column.bounds is None:
-                self.there, self.stands = True, True
+                self.there, self.count, self.readable, self.fitting = True, 1, 1, 1
                 return False  # they stand for themselves
             self.same, present = False, ~missing_cells(cells)
             self.there = self.there or bool(present.any())

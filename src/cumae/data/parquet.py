@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.data.arrow import arrow_kind, from_arrow, is_whole, type_from_arrow
 from cumae.data.containers import PIECE, ColumnReader, RowSource, frame_of
-from cumae.data.places import Paths, Place, places_of_files
 from cumae.data.rows import (
     arrow_cells,
     arrow_frame,
@@ -24,6 +23,7 @@ from cumae.data.rows import (
 )
 from cumae.errors import InvalidData, shown
 from cumae.extras import pa, pq
+from cumae.filesystems import Paths, Place, places_of_files
 
 
 class ParquetRows(RowSource):
@@ -41,7 +41,7 @@ class ParquetRows(RowSource):
     features : list of str or None
         Names of the columns to use. Default: all.
     storage_options : mapping, or None
-        What fsspec is told about the file system, such as keys to it.
+        Options of fsspec for the file system, such as keys to it.
 
     Raises
     ------

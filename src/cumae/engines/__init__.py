@@ -6,9 +6,9 @@ privacy lives here: noise is drawn by the driver alone, after the sum.
 """
 
 from cumae.engines.addresses import engine_at
-from cumae.engines.answered import AnsweredRows
+from cumae.engines.answered import AnsweredRows, refuse_elsewhere
 from cumae.engines.engine import RowEngine
-from cumae.engines.frames import LabelColumn, engine_rows, placed_rows, rows_on
+from cumae.engines.frames import ColumnThere, engine_rows, placed_rows, rows_on
 from cumae.engines.here import Here, Processes, cut, files_in_pieces, summed
 from cumae.engines.on_dask import Dask
 from cumae.engines.on_ray import Ray
@@ -19,11 +19,11 @@ from cumae.engines.rows import Answers, EngineRows, Label, need_rows_here
 __all__ = [
     "AnsweredRows",
     "Answers",
+    "ColumnThere",
     "Dask",
     "EngineRows",
     "Here",
     "Label",
-    "LabelColumn",
     "Pieces",
     "Processes",
     "Ray",
@@ -35,6 +35,7 @@ __all__ = [
     "files_in_pieces",
     "need_rows_here",
     "placed_rows",
+    "refuse_elsewhere",
     "row_count",
     "rows_on",
     "summed",

@@ -14,8 +14,12 @@ from cumae.errors import InvalidParameter, shown
 from cumae.extras import dask, distributed, ray
 
 LOCAL = "local"  # workers on this machine, for this one fit
-# So that a local cluster of Dask writes no rows to a disk.
-IN_MEMORY = {f"distributed.worker.memory.{what}": False for what in ("target", "spill")}
+# A local cluster of Dask writes no rows to a disk, and waits for a worker that starts anew.
+OF_DASK = {
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.deploy.lost-worker-timeout": "300s",
+}
 
 
 @contextlib.contextmanager
@@ -56,7 +60,7 @@ def engine_at(address: str) -> Iterator[RowEngine]:
 def _dask(where: str) -> Iterator[RowEngine]:
     with contextlib.ExitStack() as stack:
         if where == LOCAL:
-            stack.enter_context(dask.config.set(IN_MEMORY))
+            stack.enter_context(dask.config.set(OF_DASK))
             cluster = stack.enter_context(distributed.LocalCluster(dashboard_address=None))
             yield Dask(stack.enter_context(distributed.Client(cluster)))
         else:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from cumae.data import Columns
 from cumae.engines.here import cut
 from cumae.engines.pieces import Filling, Pieces
+from cumae.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -53,3 +54,20 @@ class AnsweredRows:
         table = self.X.copy()
         columns.fill(table)
         return replace(self, X=table)
+
+
+def refuse_elsewhere(rows: AnsweredRows, why: str) -> None:
+    """Refuse rows that stay on an engine elsewhere, before anything is paid.
+
+    Parameters
+    ----------
+    rows : AnsweredRows
+        The rows.
+    why : str
+        What needs them here.
+    """
+    if isinstance(rows.y, Pieces) and not rows.y.engine.has_rows:
+        raise InvalidParameter(
+            f"{why}, which needs rows in this process, and they stay on {rows.y.engine.name}; give "
+            "the rows themselves, or leave that out."
+        )

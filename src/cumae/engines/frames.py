@@ -80,11 +80,11 @@ def placed_rows(X: Any, y: Any) -> tuple[Any, Any]:
         raise InvalidData(
             f"X stays on {given.engine.name}, so that y must be the name of a column of it."
         )
-    return given.without(y), LabelColumn(given, y)
+    return given.without(y), ColumnThere(given, y)
 
 
 @dataclass(frozen=True)
-class LabelColumn:
+class ColumnThere:
     """A column of rows that stay on an engine.
 
     Parameters

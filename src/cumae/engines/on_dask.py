@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -9,6 +10,8 @@ from cumae.engines.engine import Failed, Found, RowEngine, Work, each_once, size
 from cumae.errors import InvalidParameter, WorkersLost
 from cumae.extras import dask, distributed
 
+PATIENCE = 300.0  # seconds without any worker: Dask itself would wait for ever
+PAUSE = 0.02  # seconds between two looks for results
 # Errors by which Dask says that it gave up on a task, and not what went wrong in it.
 LOST = frozenset(
     ("KilledWorker", "CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutError")
@@ -49,9 +52,21 @@ class Dask(RowEngine):
         waiting = {
             future.key: (number, future) for number, future in enumerate(self._asked(work, table))
         }
-        for done in distributed.as_completed([future for _, future in waiting.values()]):
-            number, future = waiting.pop(done.key)
-            yield number, _reply(future)
+        ready = distributed.as_completed([future for _, future in waiting.values()])
+        seen = time.monotonic()  # when there was a worker, or a result
+        while waiting:
+            done = ready.next_batch(block=False)
+            if done or self.client.nthreads():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > PATIENCE:
+                raise WorkersLost(
+                    f"Dask has had no worker for {PATIENCE:.0f} seconds; start some, and fit again."
+                )
+            for one in done:
+                number, future = waiting.pop(one.key)
+                yield number, _reply(future)
+            if not done:
+                time.sleep(PAUSE)
 
     def keep(self, work: Work, table: Any) -> tuple[Any, tuple[int, ...]]:
         made = self._asked(work, table)

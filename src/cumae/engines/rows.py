@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.data import Columns, RowSource, contents, refuse_without_contents
 from cumae.engines.engine import RowEngine
-from cumae.engines.pieces import Pieces, RawBlock
+from cumae.engines.pieces import Pieces, RawBlock, row_count
 from cumae.errors import InvalidData, shown
 
 Answers = Callable[..., NDArray[Any]]  # from cells, and the number of the first of them
@@ -118,8 +118,8 @@ class EngineRows(RowSource):
         """
         return self.raw.then(Reader(columns, tuple(self.names)))
 
-    def answered(self, columns: Columns, label: Label) -> Pieces:
-        """Return the rows as a table of numbers, with their answers beside them.
+    def checked(self, columns: Columns, label: Label) -> tuple[Pieces, Pieces]:
+        """Return rows as numbers with answers beside them, and answers alone; each was read once.
 
         Parameters
         ----------
@@ -128,17 +128,9 @@ class EngineRows(RowSource):
         label : Label
             Which column holds the answers, and how they are read.
         """
-        return self.raw.then(Reader(columns, tuple(self.names), label))
-
-    def answers(self, label: Label) -> Pieces:
-        """Return the answers alone.
-
-        Parameters
-        ----------
-        label : Label
-            Which column holds them, and how they are read.
-        """
-        return self.raw.then(label)
+        both = self.raw.then(Reader(columns, tuple(self.names), label))
+        both.sum(row_count)  # each piece is read, and raises what is wrong with it
+        return both, self.raw.then(label)
 
 
 @dataclass(frozen=True)

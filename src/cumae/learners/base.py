@@ -40,9 +40,9 @@ from cumae.effort import total_effort
 from cumae.engines import (
     AnsweredRows,
     Answers,
+    ColumnThere,
     EngineRows,
     Label,
-    LabelColumn,
     Pieces,
     files_in_pieces,
     need_rows_here,
@@ -123,23 +123,6 @@ class Rows(AnsweredRows):
     def unlabelled(self) -> Rows:
         """The private rows that have none."""
         return self.take(self.y == UNLABELLED)
-
-
-def refuse_elsewhere(rows: Rows, why: str) -> None:
-    """Refuse rows that stay on an engine elsewhere, before anything is paid.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    why : str
-        What needs them here.
-    """
-    if isinstance(rows.y, Pieces) and not rows.y.engine.has_rows:
-        raise InvalidParameter(
-            f"{why}, which needs rows in this process, and they stay on {rows.y.engine.name}; give "
-            "the rows themselves, or leave that out."
-        )
 
 
 @dataclass(frozen=True)
@@ -425,7 +408,7 @@ class Learner(PrivateEstimator, ABC):
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
         self._check_ordered(columns)
-        if isinstance(y, LabelColumn):
+        if isinstance(y, ColumnThere):
             return self.read_there(columns, X, Label(y.name, self._label_reader()), X_public)
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
@@ -452,10 +435,8 @@ class Learner(PrivateEstimator, ABC):
             Public rows.
         """
         public = self._read_public(columns, X_public)
-        both = columns.arrange(X).answered(columns, label)
-        both.sum(row_count)  # each piece is read, and raises what is wrong with it
-        rows = Rows(both, X.answers(label), public)
-        return Sizes(len(both), 0, 0 if public is None else len(public), columns), rows
+        rows = Rows(*columns.arrange(X).checked(columns, label), public)
+        return Sizes(len(rows.y), 0, 0 if public is None else len(public), columns), rows
 
     def _label_reader(self) -> Answers:
         """Return what reads labels on an engine, as ``_check_y`` does here."""

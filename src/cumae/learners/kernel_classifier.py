@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.data import Declared
-from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes, refuse_elsewhere
+from cumae.engines import refuse_elsewhere
+from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import GOAL, KernelLearner

@@ -16,8 +16,9 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.counting.intervals import Figure
 from cumae.data import class_names
+from cumae.engines import refuse_elsewhere
 from cumae.errors import InvalidParameter, TooFewRows, shown, warn
-from cumae.learners.base import Learner, LearningPlan, Rows, Sizes, refuse_elsewhere
+from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.ranged import (
     RangedSteps,
     learn_with_ranges,

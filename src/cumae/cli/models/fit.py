@@ -16,6 +16,7 @@ from cumae.cli.models.algorithms import (
     NamedAlgorithm,
     has_public,
 )
+from cumae.cli.models.elsewhere.fitting import Elsewhere
 from cumae.cli.models.goals import Aim, AnswerThreshold, ClassShares, Costs, Goal
 from cumae.cli.models.numbers.fitting import need_one, refuse_classes, regressor
 from cumae.cli.models.routes import (
@@ -30,7 +31,6 @@ from cumae.cli.models.routes import (
     route_for,
     situation_of,
 )
-from cumae.cli.models.there import Elsewhere
 from cumae.cli.options import (
     AsJson,
     ClassesOrNone,
@@ -197,17 +197,9 @@ def fit(
     _check_names(out, keys, oracle=oracle)
     need_files(data, schema, public, unlabelled)
     if engine is not None:
-        beside = (*aims, public, unlabelled, named, keys, dry_run or oracle or None)
-        _fit_there(
-            Elsewhere(
-                engine, data, label, schema, classes, number_range, link, model, epsilon, delta
-            ),
-            beside,
-            out,
-            force=force,
-            full=full,
-            as_json=as_json,
-        )
+        given = (label, schema, classes, number_range, link, model, epsilon, delta)
+        refused = (*aims, public, unlabelled, named, keys, dry_run or oracle or None)
+        _fit_there(Elsewhere(engine, data, *given), refused, out, (force, full, as_json))
         return
     started = time.monotonic()
     with messages_shown(), contextlib.ExitStack() as stack:
@@ -245,14 +237,15 @@ def fit(
 
 
 def _fit_there(
-    there: Elsewhere, beside: Sequence[Any], out: str, *, force: bool, full: bool, as_json: bool
+    there: Elsewhere, refused: Sequence[Any], out: str, flags: tuple[bool, bool, bool]
 ) -> None:
-    """Fit to rows that stay on an engine, and write the model."""
+    """Fit to rows that stay on an engine, and write the model; flags are the last options."""
     from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
 
+    force, full, as_json = flags
     with messages_shown(), Output(out, force=force) as output:
-        learner, table, seconds = there.fit(beside)
+        learner, table, seconds = there.fit(refused)
         output.write(_as_bytes(learner))
     _report(learner, table, out, seconds, full=full, as_json=as_json)
 

@@ -17,7 +17,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Bounds, Columns, check_rows, check_some_rows, length_of, table_of
 from cumae.effort import Effort
-from cumae.engines import Label, LabelColumn, Pieces
+from cumae.engines import ColumnThere, Label, Pieces
 from cumae.errors import InvalidParameter, shown
 from cumae.learners.base import PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import KernelFeatures, additive_features
@@ -201,7 +201,7 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
         columns.refuse_ordered()
-        if isinstance(y, LabelColumn):
+        if isinstance(y, ColumnThere):
             return self.read_there(columns, X, Label(y.name, numbers_of), X_public)
         numbers = numbers_of(y)
         check_rows(length_of(X), numbers)

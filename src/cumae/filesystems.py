@@ -24,7 +24,7 @@ class Place:
     path : str
         Its path, or its address, such as ``s3://bucket/rows.parquet``.
     options : mapping
-        What fsspec is told about the file system, such as keys to it. They travel to workers.
+        Options of fsspec for the file system, such as keys to it. They travel to workers.
     """
 
     path: str
@@ -64,7 +64,7 @@ def places_of_files(paths: Paths, options: Mapping[str, Any]) -> list[Place]:
     paths : str, path or list of them
         A file, a list of files, or a folder of ``*.parquet`` files.
     options : mapping
-        What fsspec is told about the file system.
+        Options of fsspec for the file system.
     """
     if not isinstance(paths, str | os.PathLike):
         files = [str(path) for path in paths]
@@ -98,7 +98,7 @@ def file_system(address: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     address : str
         Such as ``s3://bucket/folder``.
     options : mapping
-        What fsspec is told about the file system.
+        Options of fsspec for the file system.
     """
     try:
         found = fsspec.core.url_to_fs(address, **options)

@@ -26,7 +26,7 @@ BESIDE = (
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What is fitted on an engine, and to what.
+    """A fit to rows that stay on an engine.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Elsewhere:
         Parameters
         ----------
         beside : sequence
-            What was given of options that are refused here, or None.
+            The values of options that are refused here, or None.
         """
         from cumae.cli.files.messages import say  # noqa: PLC0415
         from cumae.cli.files.schemas import SchemaFile, read_schema  # noqa: PLC0415
