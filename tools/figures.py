@@ -11,8 +11,13 @@ A comment below a paragraph or a table names the file, and for each figure its p
 
 Semicolons may stand for the ends of lines. Several files stand in several comments. A figure is a
 decimal, or a number before "%" or "times". Each figure of a block with comments has its line, or
-is named by ``set:``, for what was chosen and not measured. The number at the place, rounded as it
-is shown, must be the figure.
+is named by ``set:``, for what was chosen or computed by hand and not measured. If nothing in a
+block was measured, ``<!-- set: .12 3 -->`` is the whole comment. The number at the place, rounded
+as it is shown, must be the figure.
+
+Numbers of theorems, of versions and of articles are no figures. Two kinds of text have no comments,
+because other tests compare them: tables between ``<!-- figures ... -->`` and ``<!-- end -->``,
+which a script writes, and blocks that name the test which computes what they say.
 
 ``python -m tools.figures`` says what does not fit. ``python -m tools.figures propose PAGE`` prints
 a comment for each block that has none, from the results that its section links to: read it before
@@ -32,7 +37,12 @@ from statistics import fmean, stdev
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMENT = re.compile(r"<!-- from (?P<file>\S+)\s(?P<lines>.*?)-->", re.DOTALL)
+COMMENT = re.compile(
+    r"<!-- (?:from (?P<file>\S+)\s(?P<lines>.*?)|(?P<set>set: [^-]*))-->", re.DOTALL
+)
+LINE = re.compile(r"\n|;\s+(?=\S+(?: %)? = )")  # keys may have semicolons, too
+GENERATED = re.compile(r"<!-- figures [^>]*-->.*?<!-- end -->", re.DOTALL)
+COMPUTED = re.compile(r"`(?P<file>tests/\w+/test_\w+\.py)::(?P<test>test_\w+)`")
 # A decimal such as .713, 2.7 or 1,234.5, or any number before a unit of a share or a ratio.
 FIGURE = re.compile(
     r"(?<![\w.,^-])(\d[\d,]*\.\d+|\.\d+|\d[\d,]*(?= ?%| times\b))(?![\w]|\.\d)(?: ?%)?"
@@ -40,15 +50,36 @@ FIGURE = re.compile(
 UNMEASURED = re.compile(
     r"`[^`]*`|\]\([^)]*\)"
     r"|(?:epsilon|alpha|beta|delta|until|on|Python|Apache)\s+=?\s*[\d.]+(?:,? (?:and )?[\d.]+)*"
+    r"|(?:Theorem|Lemma|Claim|Corollary|Definition|Section|Observation|Proposition|arXiv)s?"
+    r"\s+[\d.]+(?:(?:,|\s+and|\s+to)\s+[\d.]+)*"
 )
 KINDS: dict[str, Callable[[Any], float]] = {
     "": float,
     "error of ": lambda value: 1 - value,
     "percent of ": lambda value: 100 * value,
     "error percent of ": lambda value: 100 * (1 - value),
+    "minus of ": lambda value: -value,
     "mean of ": lambda several: fmean(several.values()),
     "deviation of ": lambda several: stdev(several.values()),
 }
+# "mean accuracy of " and "mean percent lost of ": over the parts of a place that have the key.
+MEAN = re.compile(r"mean (?P<percent>percent )?(?P<key>.+) of ")
+
+
+def kind_of(kind: str) -> Callable[[Any], float]:
+    """Return the function that a figure's line names before its place."""
+    match = MEAN.fullmatch(kind)
+    if match is None:
+        return KINDS[kind]
+    factor = 100 if match["percent"] else 1
+
+    def mean(several: Any) -> float:
+        listed = several.values() if isinstance(several, dict) else several
+        return factor * fmean(
+            one[match["key"]] for one in listed if isinstance(one, dict) and match["key"] in one
+        )
+
+    return mean
 
 
 @dataclass(frozen=True)
@@ -56,7 +87,7 @@ class Block:
     """A paragraph or a table, with the comments below it."""
 
     text: str
-    comments: tuple[tuple[str, str], ...]  # files and lines
+    comments: tuple[tuple[str, str], ...]  # files ("" for none) and lines
     section: str
 
     @property
@@ -68,6 +99,7 @@ class Block:
 def blocks(page: str) -> Iterator[Block]:
     """Yield the blocks of a page that are neither a heading nor code in a language."""
     page = re.sub(r"^( *)```\w.*?^\1```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    page = GENERATED.sub("", page)
     parts = re.split(r"\n\s*\n", page)
     section = ""
     for place, part in enumerate(parts):
@@ -77,10 +109,11 @@ def blocks(page: str) -> Iterator[Block]:
         comments: list[tuple[str, str]] = []
         text = part
         later = place + 1
-        while later < len(parts) and parts[later].lstrip().startswith("<!-- from"):
+        while later < len(parts) and parts[later].lstrip().startswith(("<!-- from", "<!-- set:")):
             text += "\n" + parts[later]
             later += 1
-        comments += [(match["file"], match["lines"]) for match in COMMENT.finditer(text)]
+        found = COMMENT.finditer(text)
+        comments += [(match["file"] or "", match["lines"] or match["set"]) for match in found]
         text = COMMENT.sub("", part)
         if text.strip() and not text.startswith("#"):
             yield Block(text, tuple(comments), section)
@@ -100,6 +133,13 @@ def rounded(value: float, shown: str) -> bool:
     return abs(Decimal(repr(float(value))) - number) <= unit / 2 + unit / 1_000
 
 
+def _is_there(test: re.Match[str]) -> bool:
+    """Return whether a test that a page names exists."""
+    file = ROOT / test["file"]
+    defined = rf"^def {test['test']}\(|^{test['test']} = "
+    return file.exists() and bool(re.search(defined, file.read_text("utf-8"), re.MULTILINE))
+
+
 def misfits(block: Block, *, complete: bool) -> Iterator[str]:
     """Yield what does not fit in a block.
 
@@ -110,10 +150,12 @@ def misfits(block: Block, *, complete: bool) -> Iterator[str]:
     complete : bool
         Whether figures without a comment are a misfit.
     """
-    left = block.figures
+    tests = [*COMPUTED.finditer(block.text)]
+    left = [] if tests else block.figures
+    yield from (f"there is no {one[0]}" for one in tests if not _is_there(one))
     for file, lines in block.comments:
-        results = json.loads((ROOT / file).read_text(encoding="utf-8"))
-        for line in filter(None, map(str.strip, re.split(r"[;\n]", lines))):
+        results = json.loads((ROOT / file).read_text(encoding="utf-8")) if file else None
+        for line in filter(None, map(str.strip, LINE.split(lines))):
             if line.startswith("set:"):
                 named = line.removeprefix("set:").split()
                 left = [one for one in left if one.rstrip(" %") not in named]
@@ -121,7 +163,7 @@ def misfits(block: Block, *, complete: bool) -> Iterator[str]:
             shown, _, place = line.partition(" = ")
             kind, slash, rest = place.partition("/")
             try:
-                value = KINDS[kind](at(results, slash + rest))
+                value = kind_of(kind)(at(results, slash + rest))
             except (AttributeError, KeyError, IndexError, TypeError, ValueError):
                 yield f"{file} has no {place}"
                 continue

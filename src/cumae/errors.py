@@ -114,7 +114,7 @@ class InvalidData(CumaeError, ValueError):
 
 
 class UnknownCost(CumaeError, TypeError):
-    """A privacy cost was asked for that nobody has proven."""
+    """A privacy cost was asked for that has no proof."""
 
 
 class BudgetExhausted(CumaeError, RuntimeError):
@@ -201,7 +201,7 @@ class WorkersLost(CumaeError, RuntimeError):
 
 
 class TooFewRows(UserWarning):
-    """The noise that this budget needs drowns the answers of this many rows.
+    """A warning: with so few rows, the noise that this budget needs hides the answers.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class ConstantAnswers(UserWarning):
 
 
 class AnswersDrift(UserWarning):
-    """Each phase learns from the answers of the one before, and nothing holds it in its place."""
+    """A warning: each phase learns from noisy answers of the one before, so accuracy may fall."""
 
 
 class EveryFitPays(UserWarning):
@@ -237,7 +237,7 @@ class WeakPrivacy(UserWarning):
 
 
 class VotesIgnored(UserWarning):
-    """The published prior alone answers: the votes of the estimator count nothing."""
+    """A warning: the published prior answers alone, and the votes of the estimator do not count."""
 
 
 def shown(value: object) -> str:

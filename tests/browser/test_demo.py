@@ -119,7 +119,7 @@ def test_the_published_model_is_a_file_of_its_own(demonstration: Demonstration) 
 
 def test_the_docs_show_what_is_printed(demonstration: Demonstration) -> None:
     """Figures differ from run to run, and so may the route that is planned."""
-    shown = PAGE.read_text(encoding="utf-8").split("prints:\n\n```\n")[1].split("```")[0]
+    shown = PAGE.read_text(encoding="utf-8").split("prints:\n\n```text\n")[1].split("```")[0]
     assert _without_figures(shown) == _without_figures(demonstration.said)
 
 

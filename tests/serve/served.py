@@ -139,7 +139,8 @@ class InProcess:
     """
 
     def __init__(self, *words: str, **environment: str) -> None:
-        run = [sys.executable, "-m", "cumae", "serve", *words]
+        # Tests may run under nohup, which the server would inherit.
+        run = ["env", "--default-signal=HUP", sys.executable, "-m", "cumae", "serve", *words]
         self.process = subprocess.Popen(
             run,
             stdout=subprocess.PIPE,

@@ -239,6 +239,7 @@ ENOUGH = {
     "serve/app.py": "whatever a reply fails with, one table says what leaves",
     "serve/models.py": "raises again what an oracle raised, after it has noted it",
     "store/writer.py": "errors of disks and keys; what ends a program is raised after it",
+    "engines/engine.py": "what else ends a piece ends its worker, and the engine's run with it",
     "predictors/answering/counter.py": "errors of ours, about what was given with a call",
     "predictors/answering/queue.py": "an error that cannot be made again is told in other words",
 }

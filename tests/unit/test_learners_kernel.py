@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import pickle
 from typing import Any
 
 import joblib
@@ -19,13 +20,14 @@ from cumae.engines import cut
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.kernel import sums
-from cumae.learners.kernel.features import TOP, KernelFeatures
+from cumae.learners.kernel.features import TOP, KernelFeatures, cosines
 from cumae.learners.kernel.fractions import Fractions
 from cumae.learners.kernel.learner import measure
 from cumae.learners.kernel.levels import Levels
 from cumae.learners.kernel.posterior import NoisySum, Posterior
 from cumae.learners.kernel.prices import Measurements, vectors_cost
 from cumae.learners.kernel.reference import MOST_BINS, MadeUp, Marginal, first_edges
+from cumae.learners.kernel.scoring import ANGLES, ROUNDING, WholeProducts, turn_to_cosines
 from cumae.learners.kernel.sums import (
     COUNTED,
     LENGTH,
@@ -172,14 +174,35 @@ def test_what_a_row_is_does_not_depend_on_the_rows_beside_it() -> None:
         assert alone[1][0].tobytes() == beside[1][place].tobytes()
 
 
-def test_products_of_many_features_are_exact() -> None:
-    """Above 1,024 features, and with the largest numbers that there can be."""
-    whole = np.full((3, 5_000), TOP, dtype=np.float32)
-    whole[1] = COINS.integers(-TOP, TOP + 1, 5_000)
-    by = COINS.integers(-TOP, TOP + 1, (5_000, 4)).astype(np.float32)
-    by[:, 0] = TOP
-    exact = whole.astype(np.int64) @ by.astype(np.int64)
-    assert np.array_equal(sums.product(whole, by).astype(np.int64), exact)
+@pytest.mark.parametrize(("waves", "rows"), [(20, 2_500), (300, 60), (0, 60)])
+def test_products_of_features_are_exact(waves: int, rows: int) -> None:
+    """Above 1,024 waves and rows, and with the largest numbers that there can be."""
+    made = features(waves=waves)
+    codes = made.codes(ENCODED[:rows])
+    by = COINS.integers(-TOP, TOP + 1, (made.n_features, 4)).astype(np.float32)
+    by[:, 0], by[:, 1] = TOP, -TOP
+    exact = made.whole(codes).astype(np.int64) @ by.astype(np.int64)
+    assert np.array_equal(WholeProducts(made, by)(codes), exact)
+    codes.flags.writeable = False  # as a cluster may send it
+    assert np.array_equal(WholeProducts(made, by)(codes[::2]), exact[::2])
+
+
+def test_loops_and_arrays_have_the_same_cosines() -> None:
+    """Of each angle in a turn, and of those on both sides of it."""
+    angles = np.arange(-1.5 * ANGLES, 1.5 * ANGLES, dtype=np.float32).reshape(-1, 64)
+    shifts = np.arange(64, dtype=np.float32)
+    found = angles.copy()
+    turn_to_cosines(found, shifts, ROUNDING)
+    assert np.array_equal(found, cosines(angles + shifts))
+
+
+def test_what_workers_get_holds_no_tables() -> None:
+    made = features()
+    asked, codes = question(made), made.codes(ENCODED)
+    small = len(pickle.dumps(asked))
+    added = asked.total(codes, Y)
+    assert len(pickle.dumps(asked)) == small
+    assert np.array_equal(pickle.loads(pickle.dumps(asked)).total(codes, Y), added)  # noqa: S301 - its own
 
 
 def test_waves_are_cosines() -> None:

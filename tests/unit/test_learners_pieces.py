@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from cumae import OneVsRest, ParquetRows, PrivateKernelClassifier, PrivateLogisticRegression
+from cumae import Budget, OneVsRest, ParquetRows, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.data import containers, parquet
 from cumae.engines import here
 from cumae.engines import pieces as engine_pieces
 from cumae.errors import InvalidData
+from cumae.evaluation import evaluate
 
 COINS = np.random.default_rng(3)
 DECLARED: dict[str, Any] = {"age": (0, 100), "job": ["nurse", "poet", None], "dose": (0, 1)}
@@ -69,3 +71,36 @@ def test_wrappers_load_what_they_need(tmp_path: Path) -> None:
     base = PrivateLogisticRegression(1.0, 1e-6, columns=DECLARED)
     model = OneVsRest(base, [0, 1, 2], 5.0, 1e-6).fit(written(tmp_path, table), "ill")
     assert model.predict(table.drop(columns="ill")).shape == (800,)
+
+
+@pytest.mark.claim("EVAL")
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("private", [True, False])
+def test_files_and_frames_have_the_same_figures(tmp_path: Path, private: bool) -> None:
+    """Of a model of this package, and of one of scikit-learn, in subgroups."""
+    table = frame()
+    source, given = written(tmp_path, table), table.drop(columns="ill")
+    own = PrivateLogisticRegression(5.0, 1e-6, columns=DECLARED, random_state=0)
+    other = LogisticRegression().fit(table[["age", "dose"]], table["ill"])
+    how: Any = {"epsilon": 1.0, "random_state": 2} if private else {"public": True}
+    how |= {"groups": table["age"] // 51, "group_names": [0, 1], "trained_on": True}
+    for model, names in ((own.fit(given, table["ill"]), list(given)), (other, ["age", "dose"])):
+        files = evaluate(model, source.select([*names, "ill"]), "ill", **how)
+        assert files.to_dict() == evaluate(model, given[names], table["ill"], **how).to_dict()
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_files_and_frames_have_the_same_private_score(tmp_path: Path) -> None:
+    table = frame()
+    source, given = written(tmp_path, table), table.drop(columns="ill")
+    account = Budget(10.0, 1e-5)
+    model = PrivateLogisticRegression(5.0, 1e-6, columns=DECLARED, budget=account)
+    model.fit(given, table["ill"])
+    whole = model.private_score(given, table["ill"], 1.0, random_state=3)
+    assert model.private_score(source, "ill", 1.0, budget=account, random_state=3) == whole
+    assert account.spent[0] == pytest.approx(6.0, abs=1e-3)
+    broken = table.assign(dose=table["dose"].where(table.index != 2_345))
+    broken.to_parquet(tmp_path / "rows.parquet", row_group_size=1_100)
+    with pytest.raises(InvalidData, match=r"row 2345, column dose"):
+        model.private_score(ParquetRows(tmp_path), "ill", 1.0, budget=account)
+    assert account.spent[0] == pytest.approx(6.0, abs=1e-3)

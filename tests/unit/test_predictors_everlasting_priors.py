@@ -258,14 +258,19 @@ def test_a_row_of_three_classes_that_votes_moves_one_vote(
         return one.prior_.predict_proba(asked), votes[-50:], noisy[-50:] - votes[-50:]
 
     shares, votes, noise = seen(rows, labels)
-    place = min(set(range(len(rows))) - blocks[0])
-    changed, other = rows.copy(), labels.copy()
-    changed[place], other[place] = new, "low"
-    other_shares, other_votes, other_noise = seen(changed, other)
-    assert np.array_equal(shares, other_shares)
-    assert np.array_equal(noise, other_noise)  # the same coins
-    assert np.abs(votes - other_votes).max() == 1
-    assert np.abs(votes - other_votes).sum(axis=1).max() == 2
+    moved = np.zeros(len(asked), dtype=np.int64)
+    for place in sorted(set(range(len(rows))) - blocks[0])[:8]:
+        changed, other = rows.copy(), labels.copy()
+        changed[place], other[place] = new, "low"
+        other_shares, other_votes, other_noise = seen(changed, other)
+        assert np.array_equal(shares, other_shares)
+        assert np.array_equal(noise, other_noise)  # the same coins
+        assert np.abs(votes - other_votes).max() <= 1
+        moved = np.abs(votes - other_votes).sum(axis=1)
+        assert set(moved.tolist()) <= {0, 2}
+        if moved.any():  # not every row decides a vote
+            break
+    assert moved.any()
 
 
 @pytest.mark.claim("PRIOR")

@@ -8,6 +8,17 @@ from mkdocs.structure.files import File, Files
 
 from tools.site import interfaces, markdown, places, reference
 
+# Newcomers search more often than readers of proofs.
+BOOSTS = {
+    "tutorials/": 4.0,
+    "explanations/": 4.0,
+    "how_to/": 3.0,
+    "reference/proofs/": 0.3,
+    "errata.md": 0.3,
+    "theorems.md": 0.5,
+    "benchmarks.md": 0.5,
+    "project/": 0.5,
+}
 _SOURCES: dict[str, str] = {}  # the place of a page in the site, and its path in the repository
 
 
@@ -32,8 +43,10 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(text: str, page: Any, **_: Any) -> str:
-    """Lead links to their places, and fit lists to the builder."""
+    """Lead links to their places, and fit lists to the builder; rank pages for the search."""
     uri = page.file.src_uri
+    boost = next((more for start, more in BOOSTS.items() if uri.startswith(start)), 1.0)
+    page.meta.setdefault("search", {"boost": boost})
     if page.file.generated_by and uri not in _SOURCES:
         return text
     return markdown.fitted(places.moved(text, _SOURCES.get(uri, f"docs/{uri}")))

@@ -88,7 +88,7 @@ def a_prior_ignores_the_batch(prior: Prior, rows: Any, sizes: Sequence[int] = SI
 
 
 def a_model_ignores_the_batch(model: Any, rows: Any, sizes: Sequence[int] = SIZES) -> None:
-    """All that a fitted model says of a row has the same bits in any batch, at any place.
+    """The output of a fitted model for a row has the same bits in any batch, at any place.
 
     Parameters
     ----------

@@ -112,6 +112,24 @@ Full = Annotated[
     bool,
     typer.Option("--full", help="Print the promise with all its assumptions and claims."),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of --algorithm, as its Python class names it: alpha=0.05, say. It may be "
+        "given several times.",
+    ),
+]
+Unlabelled = Annotated[
+    str | None,
+    typer.Option(
+        "--unlabelled",
+        metavar="FILE",
+        help="Private rows without labels, with the same columns, of other people than DATA; for "
+        "generic, label-boost and iter-label-boost.",
+    ),
+]
 Engine = Annotated[
     str | None,
     typer.Option(

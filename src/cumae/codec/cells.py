@@ -47,7 +47,7 @@ FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "bytes": bytes.fromhex,
     "date": dt.date.fromisoformat,
     "datetime": dt.datetime.fromisoformat,
-    "datetime64": np.datetime64,
+    "datetime64": lambda written: np.datetime64(written, *(["D"] if written == "NaT" else [])),
     "float": float,
     "int": lambda written: int(written, 16),
 }

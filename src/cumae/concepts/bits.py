@@ -59,7 +59,7 @@ def _check_columns(columns: tuple[int, ...], n_features: int, name: str) -> None
 
 @dataclass(frozen=True, repr=False)
 class Conjunction(Hypothesis):
-    """Labels 1 the rows that have 1 in some columns and 0 in others; or no row.
+    """The rule that labels 1 the rows with 1 in some columns and 0 in others; or no row.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Conjunction(Hypothesis):
 
 @dataclass(frozen=True, repr=False)
 class Parity(Hypothesis):
-    """Labels 1 the rows that have 1 in an odd number of some columns.
+    """The rule that labels 1 the rows with 1 in an odd number of some columns.
 
     Parameters
     ----------

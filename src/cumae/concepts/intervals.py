@@ -34,7 +34,7 @@ from cumae.randomness import Source
 
 @dataclass(frozen=True, repr=False)
 class IntervalUnion(Hypothesis):
-    """Labels 1 what lies in one of the intervals [low, high); None stands for an open end.
+    """The rule that labels 1 values in one of the intervals [low, high); None is an open end.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ COMPARING = (Points, Thresholds, UnionOfIntervals)
 @claim("KEYS")
 @dataclass(frozen=True, repr=False)
 class KeyRuns(Hypothesis):
-    """Labels 1 the keys in some runs [low, high).
+    """The rule that labels 1 the keys in some runs [low, high).
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from cumae.randomness import Source, integers, source_for, weighted_choice
 
 @dataclass(frozen=True, repr=False)
 class Point(Hypothesis):
-    """Labels 1 what equals ``value``; nothing if there is none.
+    """The rule that labels 1 what equals ``value``, or nothing if there is none.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ MOST_SETS = 10_000
 
 @dataclass(frozen=True, repr=False)
 class RandomSet(Hypothesis):
-    """Labels 1 a random part of all values there can be, which a keyed function decides.
+    """The rule that labels 1 a random part of all possible values, by a keyed function.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class RandomSet(Hypothesis):
 
 @claim("IMPROPER")
 class RandomSets(FiniteClass):
-    """A few random sets of values that can stand for any point: no rows are needed to name it.
+    """A few random sets of values, one of which can stand for any single value.
 
     If each value is in a set with chance alpha / 2, then one set in 4 / alpha holds the value to be
     found and little else. So a few sets, and the rule that labels nothing 1, hold a good one,

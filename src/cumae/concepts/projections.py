@@ -30,7 +30,7 @@ from cumae.randomness import Source
 
 @dataclass(frozen=True)
 class Projection(Hypothesis):
-    """Labels 1 where the projection is at least ``cut`` (or, if not ``above``, where it is below).
+    """The rule that labels 1 projections from ``cut`` on (or, if not ``above``, below it).
 
     Without a cut nothing is above, with a cut of -inf everything, as in ``Stump``.
 

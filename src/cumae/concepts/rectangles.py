@@ -45,7 +45,7 @@ Pick = Callable[[NDArray[Any], NDArray[Any] | None], Iterable[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Rectangle(Hypothesis):
-    """Labels 1 what is, in every column, at least ``lows`` and below ``highs``; None is no bound.
+    """The rule that labels 1 a box: from ``lows`` to below ``highs``; None is no bound.
 
     Without any columns it is the empty set and labels everything 0.
 

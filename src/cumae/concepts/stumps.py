@@ -29,7 +29,7 @@ from cumae.randomness import Source, integers, weighted_choice
 
 @dataclass(frozen=True)
 class Stump(Hypothesis):
-    """Labels 1 where a column is at least ``cut`` (or, if not ``above``, where it is below it).
+    """The rule that labels 1 where a column is at least ``cut`` (or, if not ``above``, below it).
 
     Without a cut nothing is above: label 0 everywhere, or 1 if not ``above``. With a cut of -inf
     everything is.

@@ -23,7 +23,7 @@ from cumae.randomness import Source, integers
 
 @dataclass(frozen=True, repr=False)
 class Threshold(Hypothesis):
-    """Labels 1 what is at least ``cut`` (or, if not ``above``, what is below it).
+    """The rule that labels 1 what is at least ``cut`` (or, if not ``above``, below it).
 
     Without a cut nothing is above: label 0 everywhere, or 1 if not ``above``.
 

@@ -38,7 +38,7 @@ FLAT = "Reshape your data: a flat list is a single column; for a single row give
 
 
 class Columns:
-    """Turns the rows of a table into numbers, by declarations and types of columns alone.
+    """The declared columns of a table, by which its rows are turned into numbers.
 
     A number is used as it is, and true and false as 1 and 0. A date becomes the number of days
     since a declared day. A column of categories becomes one column of 0 and 1 for each declared

@@ -296,8 +296,7 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
     read = range(len(columns.columns)) if places is None else places
     enough = max(1, math.ceil(FEWEST_FITTING * length_of(rows)))
     left = {place: _Contents(columns.columns[place], enough) for place in read}
-    tables = rows.pieces() if isinstance(rows, ParquetRows) else [rows]
-    for table in tables:
+    for table in rows.pieces() if isinstance(rows, ParquetRows) else [rows]:
         found = bare_columns(table)
         for start in range(0, len(found[0]), PIECE):
             some = slice(start, start + PIECE)
@@ -322,12 +321,10 @@ def contents(rows: Any, columns: Columns) -> Integers:
     columns : Columns
         The columns, as far as they are known.
     """
-    found = bare_columns(rows)
-    seen = [_Contents(column, len(found[0]) + 1) for column in columns.columns]
-    for one, cells in zip(seen, found, strict=True):
+    seen = [_Contents(column, length_of(rows) + 1) for column in columns.columns]
+    for one, cells in zip(seen, bare_columns(rows), strict=True):
         one.lacks(cells)
-    counts = [[one.there, one.count, one.readable, one.fitting] for one in seen]
-    return np.array(counts, dtype=np.int64)
+    return np.array([[one.there, one.count, one.readable, one.fitting] for one in seen], np.int64)
 
 
 def refuse_without_contents(counts: Integers, columns: Columns) -> None:
@@ -347,11 +344,9 @@ def refuse_without_contents(counts: Integers, columns: Columns) -> None:
     """
     if not counts[:, 0].any():
         raise InvalidData("all cells of X are missing, so that there is nothing to learn from.")
-    for column, (there, count, readable, fitting) in zip(
-        columns.columns, counts.tolist(), strict=True
-    ):
+    for column, found in zip(columns.columns, counts.tolist(), strict=True):
         seen = _Contents(column, 1)
-        seen.there, seen.count, seen.readable, seen.fitting = bool(there), count, readable, fitting
+        seen.there, seen.count, seen.readable, seen.fitting = found
         seen.refuse(columns.key(column.name))
 
 
@@ -504,7 +499,7 @@ BLOCK_ROWS = 65_536  # that bad_rows looks at together
 
 
 def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -> list[str]:
-    """Tell the owner of the rows which of them cannot be used; fitting itself stays silent.
+    """Return the rows that cannot be used, for their owner alone; fitting itself stays silent.
 
     What it returns is **not private**: show it to nobody else, and log it nowhere.
 

@@ -6,15 +6,15 @@ privacy lives here: noise is drawn by the driver alone, after the sum.
 """
 
 from cumae.engines.addresses import engine_at
-from cumae.engines.answered import AnsweredRows, refuse_elsewhere
+from cumae.engines.answered import AnsweredRows, refuse_elsewhere, right_answers
 from cumae.engines.engine import RowEngine
 from cumae.engines.frames import ColumnThere, engine_rows, placed_rows, rows_on
-from cumae.engines.here import Here, Processes, cut, files_in_pieces, summed
+from cumae.engines.here import Here, Processes, cut, files_in_pieces, raw_pieces, summed
 from cumae.engines.on_dask import Dask
 from cumae.engines.on_ray import Ray
 from cumae.engines.on_spark import Spark
-from cumae.engines.pieces import Pieces, row_count
-from cumae.engines.rows import Answers, EngineRows, Label, need_rows_here
+from cumae.engines.pieces import Pieces, RawBlock, row_count
+from cumae.engines.rows import Answers, EngineRows, Label
 
 __all__ = [
     "AnsweredRows",
@@ -26,6 +26,7 @@ __all__ = [
     "Label",
     "Pieces",
     "Processes",
+    "RawBlock",
     "Ray",
     "RowEngine",
     "Spark",
@@ -33,9 +34,10 @@ __all__ = [
     "engine_at",
     "engine_rows",
     "files_in_pieces",
-    "need_rows_here",
     "placed_rows",
+    "raw_pieces",
     "refuse_elsewhere",
+    "right_answers",
     "row_count",
     "rows_on",
     "summed",

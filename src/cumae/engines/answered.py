@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from cumae.data import Columns
-from cumae.engines.here import cut
-from cumae.engines.pieces import Filling, Pieces
-from cumae.errors import InvalidParameter
+import numpy as np
+
+from cumae.arrays import Integers
+from cumae.data import Columns, ParquetRows
+from cumae.engines.here import cut, raw_pieces
+from cumae.engines.pieces import Filling, Pieces, RawBlock
+from cumae.errors import InvalidData, InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -71,3 +75,43 @@ def refuse_elsewhere(rows: AnsweredRows, why: str) -> None:
             f"{why}, which needs rows in this process, and they stay on {rows.y.engine.name}; give "
             "the rows themselves, or leave that out."
         )
+
+
+@dataclass(frozen=True)
+class RightAnswers:
+    """The number of rows to which a published model gives their label.
+
+    Parameters
+    ----------
+    model : learner
+        The model.
+    """
+
+    model: Any
+
+    def __call__(self, block: RawBlock, labels: Integers) -> int:
+        try:
+            found = self.model.predict(block.rows)
+        except InvalidData:
+            self.model.columns_.encode(block.rows, block.first)  # counts from the first of all rows
+            raise
+        return int(np.count_nonzero(found == self.model.classes_[labels]))
+
+
+def right_answers(model: Any, X: Any, labels: Integers) -> int:
+    """Return to how many rows a published model gives their label; those of files go in pieces.
+
+    Parameters
+    ----------
+    model : learner
+        The model.
+    X : table
+        Rows.
+    labels : array of int
+        The places of their labels among its classes.
+    """
+    if not isinstance(X, ParquetRows):
+        return RightAnswers(model)(RawBlock(X, 0), labels)
+    asked = copy(model)
+    asked.budget = asked.random_state = None  # workers neither pay nor draw
+    return int(raw_pieces(X, labels).sum(RightAnswers(asked)))

@@ -12,21 +12,23 @@ import pandas as pd
 
 from cumae.data import (
     PIECE,
+    Columns,
     ParquetRows,
     arrow_frame,
     arrow_kind,
+    class_places,
     frame_kinds,
     labelled_table,
     refuse_nested,
     row_source,
 )
 from cumae.engines.engine import Quieted, RowEngine, each_once
-from cumae.engines.here import parquet_pieces
+from cumae.engines.here import files_in_pieces, parquet_pieces
 from cumae.engines.on_dask import Dask
 from cumae.engines.on_ray import Ray
 from cumae.engines.on_spark import Spark
-from cumae.engines.pieces import RawBlock
-from cumae.engines.rows import EngineRows
+from cumae.engines.pieces import Pieces, RawBlock, row_count
+from cumae.engines.rows import Answers, EngineRows, Label, Reader
 from cumae.errors import InvalidData
 from cumae.extras import dask, pa, ray
 
@@ -63,7 +65,7 @@ def rows_on(engine: RowEngine, X: Any) -> EngineRows:
     return EngineRows(engine, held, sizes, source.names, source.kinds, source.whole)
 
 
-def placed_rows(X: Any, y: Any) -> tuple[Any, Any]:
+def placed_rows(X: Any, y: Any, *, stay: bool = True) -> tuple[Any, Any]:
     """Return rows and labels; those of a cluster stay there, and ``y`` names a column of them.
 
     Parameters
@@ -72,10 +74,14 @@ def placed_rows(X: Any, y: Any) -> tuple[Any, Any]:
         Rows. A data frame of Dask or Spark, or a data set of Ray, becomes ``EngineRows``.
     y : array-like or str
         The labels, or the name of their column.
+    stay : bool
+        Whether rows may stay on a cluster; if not, they are refused.
     """
     given = X if isinstance(X, EngineRows) else engine_rows(X)
     if given is None:
         return labelled_table(X, y)
+    if not stay:
+        given.take(np.zeros(0, dtype=np.int64))
     if not isinstance(y, str):
         raise InvalidData(
             f"X stays on {given.engine.name}, so that y must be the name of a column of it."
@@ -101,6 +107,58 @@ class ColumnThere:
     def __len__(self) -> int:
         """Return the number of rows."""
         return self.rows.n_rows
+
+    def read(self, reader: Answers) -> Pieces:
+        """Return the cells as numbers, where they are.
+
+        Parameters
+        ----------
+        reader : callable
+            Returns numbers for cells, given them and the number of the first row.
+        """
+        return self.rows.raw.then(Label(self.name, reader))
+
+
+def read_labels(y: Any, classes: list[Any], *, unlabelled: bool) -> Any:
+    """Return the place of each label in the classes, here or where the labels are.
+
+    Parameters
+    ----------
+    y : array-like, or ColumnThere
+        The labels.
+    classes : list
+        The classes.
+    unlabelled : bool
+        Whether -1 marks a row without a label, which labels elsewhere never do.
+    """
+    if isinstance(y, ColumnThere):
+        return y.read(partial(class_places, classes=classes, unlabelled=False))
+    return class_places(y, classes, unlabelled=unlabelled)
+
+
+def checked_rows(X: Any, columns: Columns, answers: Any) -> Pieces | None:
+    """Return rows that stay on an engine or in files as numbers; each was read once.
+
+    Parameters
+    ----------
+    X : table
+        The rows; None is returned for all but ``EngineRows`` and ``ParquetRows``.
+    columns : Columns
+        How they are read.
+    answers : array, or Pieces
+        What ``ColumnThere.read`` returned for their column of answers, which then stand beside
+        them; or answers in this process.
+    """
+    if isinstance(answers, Pieces):
+        rows = columns.arrange(X)
+        (label,) = answers.steps
+        found: Pieces = rows.raw.then(Reader(columns, tuple(rows.names), label))
+    elif isinstance(X, ParquetRows):
+        found = files_in_pieces(columns.arrange(X), columns)
+    else:
+        return None
+    found.sum(row_count)  # each piece is read, and raises what is wrong with it
+    return found
 
 
 def engine_rows(X: Any) -> EngineRows | None:
@@ -132,7 +190,7 @@ class FramePiece:
     first : int
         The number of the first of them.
     kinds : tuple of str, or None
-        What its columns must be able to hold by their types; None if nothing was told before.
+        What its columns must be able to hold by their types; None if nothing is known.
     """
 
     frame: pd.DataFrame
@@ -180,10 +238,10 @@ class ArrowPiece:
 
 
 def _need_kinds(names: Sequence[str], kinds: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a partition whose columns have other types than were told; by types alone."""
+    """Refuse a partition whose columns have other types than are known; by types alone."""
     pairs = zip(kinds, known, strict=True)
     # A column without any cell has no type of its own.
-    odd = [name for name, (kind, told) in zip(names, pairs, strict=True) if kind not in (told, "")]
+    odd = [name for name, (kind, one) in zip(names, pairs, strict=True) if kind not in (one, "")]
     if odd:
         raise InvalidData(
             f"columns {', '.join(odd)} have other types in some partitions than in others; cast "

@@ -171,9 +171,28 @@ def files_in_pieces(rows: ParquetRows, columns: Columns, engine: RowEngine | Non
     engine : RowEngine, or None
         Whoever reads them; None is this process.
     """
-    parts, sizes = parquet_pieces(rows)
-    engine = engine or Here()
-    return Pieces(engine, engine.hold(parts), sizes, (Reading(columns),))
+    return raw_pieces(rows, engine=engine).then(Reading(columns))
+
+
+def raw_pieces(
+    rows: ParquetRows | Pieces, *arrays: NDArray[Any], engine: RowEngine | None = None
+) -> Pieces:
+    """Return rows as they came as a table in pieces, with arrays beside them.
+
+    Parameters
+    ----------
+    rows : ParquetRows, or Pieces
+        The files, of which each row group is a piece; or rows in pieces.
+    *arrays : array
+        They have one entry for each row.
+    engine : RowEngine, or None
+        Whoever reads files; None is this process.
+    """
+    if isinstance(rows, ParquetRows):
+        parts, sizes = parquet_pieces(rows)
+        engine = engine or Here()
+        rows = Pieces(engine, engine.hold(parts), sizes)
+    return beside(rows, arrays) if arrays else rows
 
 
 def parquet_pieces(rows: ParquetRows) -> tuple[list[FilePiece], tuple[int, ...]]:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.data import Columns, RowSource, contents, refuse_without_contents
+from cumae.data import Columns, RowSource, contents, need_contents, refuse_without_contents
 from cumae.engines.engine import RowEngine
-from cumae.engines.pieces import Pieces, RawBlock, row_count
+from cumae.engines.pieces import Pieces, RawBlock
 from cumae.errors import InvalidData, shown
 
 Answers = Callable[..., NDArray[Any]]  # from cells, and the number of the first of them
@@ -118,20 +117,6 @@ class EngineRows(RowSource):
         """
         return self.raw.then(Reader(columns, tuple(self.names)))
 
-    def checked(self, columns: Columns, label: Label) -> tuple[Pieces, Pieces]:
-        """Return rows as numbers with answers beside them, and answers alone; each was read once.
-
-        Parameters
-        ----------
-        columns : Columns
-            How rows are read.
-        label : Label
-            Which column holds the answers, and how they are read.
-        """
-        both = self.raw.then(Reader(columns, tuple(self.names), label))
-        both.sum(row_count)  # each piece is read, and raises what is wrong with it
-        return both, self.raw.then(label)
-
 
 @dataclass(frozen=True)
 class Chosen:
@@ -143,10 +128,20 @@ class Chosen:
         return (block.rows[list(self.names)],)
 
 
-def need_rows_here(X: Any) -> None:
-    """Refuse rows that stay on an engine, for learners that cannot ask for sums over them."""
-    if isinstance(X, EngineRows):
-        X.take(np.zeros(0, dtype=np.int64))
+def need_contents_of(rows: Any, columns: Columns) -> None:
+    """Refuse columns of which (nearly) nothing is left once they are read, before any payment.
+
+    Parameters
+    ----------
+    rows : table
+        All rows; they may stay on an engine.
+    columns : Columns
+        The columns, as far as they are known.
+    """
+    if isinstance(rows, EngineRows):
+        rows.need_contents(columns)
+    else:
+        need_contents(rows, columns)
 
 
 @dataclass(frozen=True)
@@ -178,13 +173,13 @@ class Reader:
         How rows are read; an error names a row and a column.
     names : tuple of str
         The columns that are read, of those that are there.
-    label : Label, or None
-        How answers are read, if there are some.
+    label : callable, or None
+        A step that reads answers, if there are some.
     """
 
     columns: Columns
     names: tuple[str, ...]
-    label: Label | None = None
+    label: Callable[[RawBlock], tuple[Any, ...]] | None = None
 
     def __call__(self, block: RawBlock) -> tuple[Any, ...]:
         table = self.columns.encode(block.rows[list(self.names)], block.first)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -22,7 +24,15 @@ from cumae.counting.table import (
     released_tables,
     table_count,
 )
-from cumae.data import check_rows, check_some_rows, class_places, length_of
+from cumae.data import (
+    ParquetRows,
+    check_rows,
+    check_some_rows,
+    class_places,
+    labelled_table,
+    length_of,
+)
+from cumae.engines import Pieces, RawBlock, raw_pieces
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.evaluation.figures import Figures, figures_of
 from cumae.evaluation.report import facts_of, lines_of
@@ -142,7 +152,8 @@ def evaluate(
         A fitted model with ``classes_``, and ``predict_proba`` or ``predict``. It is published, or
         public; its output for a row must not depend on other rows.
     X, y : table and array-like
-        Test rows and their labels.
+        Test rows and their labels. ParquetRows are read in pieces, and may be larger than memory;
+        ``y`` may name the column of their labels.
     trained_on : bool
         Whether the model learnt from any of these rows. Then its figures are too good, and no
         interval knows by how much.
@@ -218,6 +229,7 @@ def evaluate(
     if epsilon is not None:
         tables = table_count(len(classes), chances=chances)
         noise = chosen_noise(check_epsilon(epsilon), check_delta(delta), tables, random_state)
+    X, y = labelled_table(X, y) if isinstance(y, str) else (X, y)
     label = class_places(y, classes, unlabelled=False)
     check_rows(length_of(X), label)
     check_some_rows(label)
@@ -225,10 +237,17 @@ def evaluate(
     shown = None if X_public is None or not chances else _chances(model, X_public, len(classes))
     counts = (len(label), len(names), len(classes))
     layout = _private_layout(counts, noise, shown, bins, chances=chances, threshold=threshold)
-    output = _chances(model, X, len(classes)) if chances else _answers(model, X, classes)
-    if layout is None:
+    asked = Asking(model, tuple(classes), chances)
+    rows: Any = None
+    if layout is None:  # public rows are counted at each of their chances
+        output = _outputs(asked, X)
         layout = exact_layout(len(names), len(classes), label, output, threshold)
-    released, guarantee = _released(layout, (group, label, output), noise, epsilon, delta, budget)
+        rows = group, label, output
+    elif isinstance(X, ParquetRows):
+        rows = raw_pieces(X, group, label).then(asked)
+    else:
+        rows = group, label, asked.of(X)
+    released, guarantee = _released(layout, rows, noise, epsilon, delta, budget)
     everybody = np.arange(len(names))
     parts = [everybody] if groups is None else [everybody, *everybody[:, None]]
     overall, *each = (figures_of(released, classes, one, confidence, clip) for one in parts)
@@ -260,25 +279,105 @@ def _private_layout(
     return None if noise is None else found
 
 
+@dataclass(frozen=True)
+class Asking:
+    """A step that replaces rows by the output of a model, after what stands beside them.
+
+    Parameters
+    ----------
+    model : classifier
+        The model.
+    classes : tuple
+        Its classes.
+    chances : bool
+        Whether it is asked for chances, and not for answers.
+    """
+
+    model: Any
+    classes: tuple[Any, ...]
+    chances: bool
+
+    def __call__(self, block: RawBlock, *rest: Any) -> tuple[Any, ...]:
+        return (*rest, self.of(block.rows))
+
+    def of(self, X: Any) -> NDArray[Any]:
+        """Return the chances of rows, or their answers as places among the classes.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+        """
+        if self.chances:
+            return _chances(self.model, X, len(self.classes))
+        return _answers(self.model, X, list(self.classes))
+
+
+def _outputs(asked: Asking, X: Any) -> NDArray[Any]:
+    """Return what a model says of public rows."""
+    if not isinstance(X, ParquetRows):
+        return asked.of(X)
+    found = dict(raw_pieces(X).then(asked).results(_joined))
+    return np.concatenate([found[number] for number in sorted(found)])
+
+
+def _joined(blocks: Iterator[tuple[NDArray[Any]]]) -> NDArray[Any]:
+    return np.concatenate([output for (output,) in blocks])
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The counts of all tables, one after the other: a sum of whole numbers over rows.
+
+    Parameters
+    ----------
+    layout : Layout
+        The shape of all tables.
+    """
+
+    layout: Layout
+
+    @claim("EVAL")
+    def __call__(self, group: Integers, label: Integers, output: NDArray[Any]) -> Integers:
+        found = counted(self.layout, cells_of(self.layout, group, label, output))
+        return np.concatenate([found[name].ravel() for name in self.layout.shapes])
+
+    def tables(self, flat: Integers) -> dict[str, Integers]:
+        """Return the tables of a sum of such counts.
+
+        Parameters
+        ----------
+        flat : array of int
+            The sum.
+        """
+        shapes = self.layout.shapes
+        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+        split = np.split(flat, ends[:-1])
+        return {name: part.reshape(shapes[name]) for name, part in zip(shapes, split, strict=True)}
+
+
 @claim("EVAL")
 def _released(
     layout: Layout,
-    rows: tuple[Integers, Integers, Any],
+    rows: Pieces | tuple[Integers, Integers, Any],
     noise: LaplaceNoise | GaussianNoise | None,
     epsilon: float | None,
     delta: float,
     budget: Budget | None,
 ) -> tuple[NoisyTables, Guarantee | None]:
     """Count, pay and release; ``rows`` are subgroups, labels and the output of the model."""
-    exact = counted(layout, cells_of(layout, *rows))
+    count = Counting(layout)
+    flat = rows.sum(count) if isinstance(rows, Pieces) else count(*rows)
+    exact = count.tables(flat)
+    n_rows = len(rows) if isinstance(rows, Pieces) else len(rows[1])
     if noise is None or epsilon is None:
-        return released_tables(layout, exact, len(rows[1]), None), None
+        return released_tables(layout, exact, n_rows, None), None
     used = delta if isinstance(noise, GaussianNoise) else 0.0
     plan = Plan(noise.cost, ("EVAL", "NOISE"), "one test row", assumptions=ASSUMED)
     guarantee = promise(plan, epsilon, used, void=noise.source.deterministic)
     if budget is not None:
         budget.spend(noise.cost, delta=used, what="evaluate")
-    return released_tables(layout, exact, len(rows[1]), noise), guarantee
+    return released_tables(layout, exact, n_rows, noise), guarantee
 
 
 def _check_shares(*, threshold: float, confidence: float, clip: float) -> None:

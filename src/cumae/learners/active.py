@@ -81,7 +81,7 @@ class Drawn:
 
 @claim("ACTIVE")
 class ActiveLearner(Published):
-    """Ask for the labels of a few random rows, and learn from them and others without labels.
+    """A learner that asks for labels of a few random rows, and uses the others without labels.
 
     The base runs on a random part of the rows, which makes it cheaper than it is by itself: a base
     of epsilon 1 on a tenth of the rows costs 0.16. So the number of labels does not grow with the

@@ -8,7 +8,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,30 +24,19 @@ from cumae.data import (
     Bounds,
     Columns,
     Declared,
-    ParquetRows,
     check_rows,
     check_some_rows,
     class_names,
-    class_places,
+    labelled_table,
     length_of,
     names_of,
-    need_contents,
     table_of,
     width_of,
 )
 from cumae.effort import total_effort
-from cumae.engines import (
-    AnsweredRows,
-    Answers,
-    ColumnThere,
-    EngineRows,
-    Label,
-    Pieces,
-    files_in_pieces,
-    need_rows_here,
-    placed_rows,
-    row_count,
-)
+from cumae.engines import AnsweredRows, Pieces, right_answers
+from cumae.engines.frames import checked_rows, placed_rows, read_labels
+from cumae.engines.rows import need_contents_of
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay, warn_if_weak
 from cumae.live import forget
@@ -270,9 +258,7 @@ class Learner(PrivateEstimator, ABC):
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
         check_parameters(self, self.parameter_table)
-        X, y = placed_rows(X, y)
-        if not self.reads_pieces:
-            need_rows_here(X)
+        X, y = placed_rows(X, y, stay=self.reads_pieces)
         sizes, rows = self.read_rows(X, y, X_public, y_public)
         if not is_inside():
             self.check_contents(X)
@@ -408,40 +394,14 @@ class Learner(PrivateEstimator, ABC):
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
         self._check_ordered(columns)
-        if isinstance(y, ColumnThere):
-            return self.read_there(columns, X, Label(y.name, self._label_reader()), X_public)
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)
         check_some_rows(labels)
-        labelled = int(np.count_nonzero(labels != UNLABELLED))
+        there = isinstance(labels, Pieces)  # then each row has a label
+        labelled = len(labels) if there else int(np.count_nonzero(labels != UNLABELLED))
         public = 0 if rows.public is None else length_of(rows.public)
         return Sizes(labelled, len(labels) - labelled, public, columns), rows
-
-    def read_there(
-        self, columns: Columns, X: EngineRows, label: Label, X_public: Any
-    ) -> tuple[Sizes, Rows]:
-        """Read rows that stay on an engine, once, and refuse what cannot be read.
-
-        Parameters
-        ----------
-        columns : Columns
-            How they are read.
-        X : EngineRows
-            The rows, without the column of their answers.
-        label : Label
-            Which column holds the answers, and how they are read.
-        X_public : table, or None
-            Public rows.
-        """
-        public = self._read_public(columns, X_public)
-        rows = Rows(*columns.arrange(X).checked(columns, label), public)
-        return Sizes(len(rows.y), 0, 0 if public is None else len(public), columns), rows
-
-    def _label_reader(self) -> Answers:
-        """Return what reads labels on an engine, as ``_check_y`` does here."""
-        known = self._known_classes(unlabelled=False)
-        return partial(class_places, classes=known, unlabelled=False)
 
     @abstractmethod
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
@@ -507,7 +467,8 @@ class Learner(PrivateEstimator, ABC):
         Parameters
         ----------
         X, y : array-like
-            Private rows and their labels; their number is public.
+            Private rows and their labels; their number is public. ParquetRows are read in pieces,
+            and may be larger than memory; ``y`` may name the column of their labels.
         epsilon : float of 0 or more
             What it costs each of these rows.
         budget : Budget, or None
@@ -520,10 +481,11 @@ class Learner(PrivateEstimator, ABC):
         float
             The accuracy, from 0 to 1.
         """
+        X, y = labelled_table(X, y) if isinstance(y, str) else (X, y)
         labels = self._check_y(y, unlabelled=False)
         check_rows(length_of(X), labels)
         check_some_rows(labels)
-        right = np.count_nonzero(self.predict(X) == self.classes_[labels])
+        right = right_answers(self, X, labels)
         noise = LaplaceNoise(epsilon, random_state=random_state)
         if budget is not None:
             budget.spend(noise.cost, what="private_score")
@@ -599,33 +561,26 @@ class Learner(PrivateEstimator, ABC):
         X_public: Any | None,
         y_public: Any | None,
     ) -> Rows:
-        public = self._read_public(columns, X_public)
+        public = None
+        if X_public is not None and length_of(X_public) >= self.least_public:
+            try:
+                public = self._encode(columns, X_public)
+            except InvalidData as error:
+                raise InvalidData(f"X_public: {error}") from None
         public_y = None
         if y_public is not None:
             public_y = self._check_y(y_public, unlabelled=True)
             if public is None:
                 raise InvalidParameter("y_public was given without X_public; give both.")
             check_rows(length_of(public), public_y)
-        rows = Rows(self._encoded(columns, X), labels, public, public_y)
+        rows = Rows(self._encoded(columns, X, labels), labels, public, public_y)
         self._check_readable(rows)
         return rows
 
-    def _read_public(self, columns: Columns, X_public: Any) -> NDArray[Any] | None:
-        """Return encoded public rows; None if they are too few."""
-        if X_public is None or length_of(X_public) < self.least_public:
-            return None
-        try:
-            return self._encode(columns, X_public)
-        except InvalidData as error:
-            raise InvalidData(f"X_public: {error}") from None
-
-    def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | Pieces:
+    def _encoded(self, columns: Columns, X: Any, labels: Any) -> NDArray[Any] | Pieces:
         """Return encoded rows, or where they are read from; refuse those that cannot be read."""
-        if not (self.reads_pieces and isinstance(X, ParquetRows)):
-            return self._encode(columns, X)
-        rows = files_in_pieces(columns.arrange(X), columns)
-        rows.sum(row_count)  # each piece is read, and raises what is wrong with it
-        return rows
+        found = checked_rows(X, columns, labels) if self.reads_pieces else None
+        return self._encode(columns, X) if found is None else found
 
     def check_contents(self, X: Any) -> None:
         """Refuse columns of which nothing is left once they are read, before anything is paid.
@@ -635,11 +590,7 @@ class Learner(PrivateEstimator, ABC):
         """
         X = table_of(X)
         columns = self._columns_of(X)
-        arranged = columns.arrange(X)
-        if isinstance(arranged, EngineRows):
-            arranged.need_contents(columns)
-        else:
-            need_contents(arranged, columns)
+        need_contents_of(columns.arrange(X), columns)
 
     def check_queries(self, X: Any, queries: Any) -> None:
         """Refuse queries that ``predict`` would refuse after a fit to ``X``.
@@ -659,9 +610,9 @@ class Learner(PrivateEstimator, ABC):
     def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         return columns.encode(X)
 
-    def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
+    def _check_y(self, y: Any, *, unlabelled: bool) -> Any:
         """Return labels as places in the classes, and -1 where there is none."""
-        return class_places(y, self._known_classes(unlabelled=unlabelled), unlabelled=unlabelled)
+        return read_labels(y, self._known_classes(unlabelled=unlabelled), unlabelled=unlabelled)
 
     def _known_classes(self, *, unlabelled: bool) -> list[Any]:
         """Return the declared classes; refuse those that this learner cannot take."""

@@ -72,7 +72,7 @@ class Blocks:
 
 @claim("BOOST")
 class PrivateBooster(ScoredLearner):
-    """Exact trees boosted over disjoint blocks of rows, on top of a private start with a delta.
+    """Boosted trees, each drawn privately from a block of rows of its own.
 
     Each round takes a block of rows that no other round sees, keeps each row with a chance that
     grows with its loss so far, and draws one tree by the exponential mechanism with the full

@@ -195,7 +195,7 @@ class ConceptLearner(Learner):
 
 @claim("KLNRS")
 class PrivateLearner(ConceptLearner):
-    """Draw one hypothesis by the exponential mechanism: pure privacy, all rows labelled.
+    """A learner that draws one hypothesis by the exponential mechanism, with pure privacy.
 
     Candidates are those that public rows define, or an even grid within declared bounds; or all
     concepts of a finite class, such as ``Conjunctions``, ``Parities`` and ``RandomSets``. A single

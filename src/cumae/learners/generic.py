@@ -34,7 +34,7 @@ SANITIZER = Or("auto", Or("quantiles", Or("stable", Or("histogram", OBJECT))))
 
 @claim("GENERIC")
 class GenericLearner(BoundedLearner):
-    """Sanitize the unlabelled rows, then choose among the hypotheses that they define.
+    """A learner that sanitizes unlabelled rows, then chooses among the hypotheses they define.
 
     Rows with label -1 feed a sanitizer, which publishes a few points; the labelled rows feed the
     exponential mechanism over the candidates of these points. A row is in one part only, so the

@@ -31,7 +31,7 @@ FEW, FEW_FOR_A_COLUMN = 25.0, 2.0
 
 @claim("KERNEL")
 class PrivateKernelClassifier(KernelLearner):
-    """Lines, curves and waves of a few columns in one model, by sums that know their noise.
+    """A classifier by lines, curves and interactions of columns, from noisy sums over the rows.
 
     The log odds are a sum of lines, curves, and random waves of pairs and triples of columns. A few
     times, the sum of the rows' residuals is released along those directions about which least is

@@ -25,7 +25,7 @@ from cumae.randomness import Source
 
 @claim("SSPP")
 class SemiPrivateLearner(BoundedLearner):
-    """Public rows define the candidates; private labelled rows choose among them: pure privacy.
+    """A learner with pure privacy whose candidates are defined by public rows.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class Between(SparseRule):
 
 @claim("BT")
 class BetweenThresholds(SparseVector):
-    """Tell whether counts lie below, above or between two thresholds, paying for "between" only.
+    """The place of counts below, above or between two thresholds; only "between" is paid.
 
     Protects one row that moves each count by at most one. It has state: a "between" answer
     redraws the noise and counts down, so the counts asked about must be public functions of the

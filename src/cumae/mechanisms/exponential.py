@@ -18,7 +18,7 @@ from cumae.randomness import Source, weighted_choice
 
 @claim("EXP")
 class ExponentialMechanism(Mechanism):
-    """Draw a candidate with probability proportional to exp(epsilon score / (2 sensitivity)).
+    """The draw of a candidate with a chance as exp(epsilon score / (2 sensitivity)).
 
     The candidates, their number and their order must not depend on the rows; only the scores may.
 

@@ -162,7 +162,7 @@ def labels_of(noisy: Integers) -> Integers:
 
 @claim("MULTI")
 class NoisyMajority(Interactive):
-    """Answer each query by the label with the most votes, after fresh noise on the counts.
+    """Answers by the label with the most votes, after fresh noise on the counts.
 
     Protects one row that changes the vote of at most one voter. It is a live :class:`Majority`: it
     keeps no state but the number of answers left.

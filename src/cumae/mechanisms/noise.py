@@ -26,7 +26,7 @@ from cumae.randomness import LARGEST_SCALE, Source, discrete_gaussian, discrete_
 
 @claim("NOISE")
 class LaplaceNoise(Mechanism):
-    """Add integer noise x with P(x) proportional to exp(-epsilon |x| / sensitivity).
+    """Integer noise x with P(x) proportional to exp(-epsilon |x| / sensitivity).
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class LaplaceNoise(Mechanism):
 
 @claim("NOISE")
 class GaussianNoise(Mechanism):
-    """Add integer noise x with P(x) proportional to exp(-x^2 / (2 scale^2)).
+    """Integer noise x with P(x) proportional to exp(-x^2 / (2 scale^2)).
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ class Stability(SparseRule):
 
 @claim("STAB")
 class StabilityTest(SparseVector):
-    """Release the label with the most votes where it is stable, paying for unstable answers only.
+    """The label with the most votes where it is stable; only unstable answers are paid.
 
     Protects one row that changes the vote of at most one shard; the queries are public. It is a
     live :class:`Stability`.

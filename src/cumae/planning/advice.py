@@ -357,7 +357,7 @@ def plan(
     threshold: float | None = None,
     class_shares: Mapping[Any, float] | None = None,
 ) -> Advice:
-    """Tell which route to take from private rows to answers; no private row is read.
+    """Return forecasts of all routes from private rows to answers; no private row is read.
 
     Parameters
     ----------

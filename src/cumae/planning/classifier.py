@@ -58,7 +58,7 @@ def _fitted(self: Any) -> bool:
 
 
 class PrivateClassifier(PrivateEstimator):
-    """A classifier that plans by public facts which route is best, and takes it.
+    """A classifier that chooses the best private method by public facts, and fits it.
 
     It looks at the number of rows and columns, what is declared about them, epsilon and delta, and
     forecasts how good each route would be by the goal (``cumae.planning``). Nothing of the rows

@@ -32,7 +32,7 @@ _Totals: TypeAlias = tuple[_Exact, _Exact, _Exact]  # epsilon, delta, rho
 
 @claim("BUDGET")
 class Budget:
-    """A cap on what several uses of the same rows may cost together.
+    """A cap on the privacy cost of several uses of the same rows together.
 
     Each use pays before anything is drawn; what does not fit is refused whole, with
     :class:`~cumae.errors.BudgetExhausted`, and costs nothing. The user may choose the next use,

@@ -35,7 +35,7 @@ class SharedValues(NamedTuple):
 
 @claim("HIST")
 class StabilityHistogram(Sanitizer):
-    """Release the values of one column that many rows share: text, dates, numbers of any length.
+    """A sanitizer: the values of one column that many rows share, of any kind.
 
     Each value that occurs gets a count with integer noise, and is released if that count reaches a
     threshold which a value with a single row hardly ever reaches. How many rows a value needs does

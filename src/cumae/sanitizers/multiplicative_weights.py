@@ -34,7 +34,7 @@ ROUNDING = 1e-9  # of the weights, generously
 
 @claim("MW")
 class MultiplicativeWeights(Sanitizer):
-    """Release points whose distribution errs little on all differences of two concepts (C xor).
+    """A sanitizer: points whose distribution errs little on all differences of two concepts.
 
     Each round draws a query on which the current distribution is far off, measures it with integer
     noise and moves the distribution; the mean over the rounds is rounded to whole points.

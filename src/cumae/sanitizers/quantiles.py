@@ -186,7 +186,7 @@ def rank_bound(shares: Sequence[float], n_points: int, cuts: int, draws: int, be
 
 @claim("QUANT")
 class Quantiles(Sanitizer):
-    """Release evenly spaced quantiles of each column.
+    """A sanitizer: evenly spaced quantiles of each column.
 
     Point j of m lies near rank j n / (m + 1). Each column is treated on its own and gets an equal
     share of epsilon, so the lines of the result are no typical rows: use them to cut columns, for

@@ -28,7 +28,7 @@ NOTHING = (-1.0, 1.0)  # the range of a column whose outer quartiles are 0
 
 @claim("RANGES")
 class Ranges(Sanitizer):
-    """Find a range for each column of numbers, if nothing was declared about them.
+    """A sanitizer: a range for each column of numbers about which nothing was declared.
 
     Numbers are put on a scale on which each doubling takes the same space, for both signs, from
     2^-32 to 2^64 in size; smaller ones count as 0, and larger ones as 2^64. On that scale, the

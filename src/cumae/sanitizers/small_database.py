@@ -35,7 +35,7 @@ LARGEST_BLOCK = 2_000_000  # errors that are held at a time
 
 @claim("SMALLDB")
 class SmallDatabase(Sanitizer):
-    """Draw a small database that errs little on all differences of two concepts (C xor).
+    """A sanitizer: a small database that errs little on all differences of two concepts.
 
     Every multiset of ``size`` points of the domain is a candidate; its score is minus its largest
     error over the queries "do these two concepts disagree here?". The draw is exact.

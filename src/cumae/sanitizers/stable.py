@@ -92,7 +92,7 @@ def name_bins(keys: Integers, rate: Fraction | float, least: int, source: Source
 
 @claim("STABLE")
 class StableThresholds(Sanitizer):
-    """Release quantiles of columns of which nothing is known, not even bounds.
+    """A sanitizer: quantiles of columns of which nothing is known, not even bounds.
 
     Half of epsilon names bins of the float order in which many rows lie: bins are looked at by
     growing numbers of leading bits, and a bin is named if its noisy count passes a threshold that

@@ -49,6 +49,8 @@ from cumae.cli.options import (
     Public,
     Schema,
     Separator,
+    Settings,
+    Unlabelled,
 )
 from cumae.errors import InvalidParameter
 
@@ -106,24 +108,6 @@ AlgorithmOption = Annotated[
 ConceptOption = Annotated[
     ConceptName | None,
     typer.Option("--concept", help="The rules that --algorithm chooses from; trees of depth 2."),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A parameter of --algorithm, as its Python class names it: alpha=0.05, say. It may be "
-        "given several times.",
-    ),
-]
-Unlabelled = Annotated[
-    str | None,
-    typer.Option(
-        "--unlabelled",
-        metavar="FILE",
-        help="Private rows without labels, with the same columns, of other people than DATA; for "
-        "generic, label-boost and iter-label-boost.",
-    ),
 ]
 MAX_QUERIES = 1_000
 
@@ -208,8 +192,9 @@ def fit(
         output = None if oracle else stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
-        form = CsvForm(encoding, separator)
-        table = read_private(data, label, classes, schema, public, form, unlabelled)
+        table = read_private(
+            data, label, classes, schema, public, CsvForm(encoding, separator), unlabelled
+        )
         estimator: Any
         advice: Advice | None = None
         if number_range is not None:

@@ -117,7 +117,7 @@ def plan(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell which route to take, how good it will be by the goal, and how sure that is.
+    """Forecast which route to take, how good it will be by the goal, and how sure that is.
 
     Only public facts are used: how many rows there are, what the schema declares, epsilon and
     delta. Of a file of private rows nothing but their number counts. Nothing is spent. With --why,

@@ -23,7 +23,7 @@ Number: TypeAlias = int | float
 
 @dataclass(frozen=True, repr=False)
 class Halfspace(Hypothesis):
-    """Labels 1 where normal . x is at least the offset.
+    """The rule that labels 1 where normal . x is at least the offset.
 
     Floats stand for the exact numbers that they are, and the comparison is exact: rounding
     decides nothing. Where floats are too coarse for a gap, normal and offset are whole numbers.

@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
-from cumae.learners.kernel.features import RANK, TOP, TURN, KernelFeatures, cosines
+from cumae.learners.kernel.features import (
+    RANK,
+    SINE,
+    TOP,
+    TURN,
+    KernelFeatures,
+    Small,
+    cosines,
+)
+from cumae.learners.kernel.levels import Bytes
 from cumae.remembering import remembered
 
 GRID = 2.0**-20  # scores are multiples of it: a chance moves by less than a millionth
@@ -27,6 +36,9 @@ FINEST = 40  # a unit of a coefficient is 2^-40, or coarser if coefficients are 
 ROOM = 61  # sums stay below 2^62: one bit is for rounding
 LARGEST = 1e90  # of the numbers of a model: sums of products of three, over GRID, are floats
 ANGLES = int(TURN * RANK)  # in one turn
+ROWS = 1_024  # at a time, so that their waves stay in the processor's own memory
+BLOCK = 1_024  # waves at a time: 1,024 products of numbers up to 127 stay below 2^24
+MOST_FEATURES = 2**31 // TOP**2  # whose products with numbers up to 127 add up to 32 bits
 
 Whole = NDArray[np.int32]
 
@@ -200,6 +212,114 @@ def add_scores(  # noqa: C901, PLR0912 - one loop: numba would compile a called 
             for wave in range(len(angles)):
                 total += weights[score, wave] * angles[wave]
             found[row, score] += total
+
+
+@claim("KERNEL")
+class WholeProducts:
+    """Products of whole features with small whole numbers, for coded rows.
+
+    What a column adds by its line, curves and marks of levels follows from its code, and stands in
+    a table. So features are never written down, and only waves are computed and multiplied.
+
+    Parameters
+    ----------
+    features : KernelFeatures
+        How codes become features.
+    weights : array of float
+        Whole numbers of at most ``TOP`` in size, a row for each feature.
+    """
+
+    def __init__(self, features: KernelFeatures, weights: Small) -> None:
+        if features.n_features >= MOST_FEATURES:
+            raise InvalidParameter(
+                f"{features.n_features:,} features are too many; declare fewer categories."
+            )
+        whole = weights.astype(np.float64)
+        starts, added, ranks = [0], [], []
+        for place in range(features.width):
+            own, table, rank = features.column(place)
+            added.append((table @ whole[own]).astype(np.int32))
+            ranks.append(rank.astype(np.float32))
+            starts.append(starts[-1] + len(rank))
+        self._starts = np.array(starts[:-1], dtype=np.int64)
+        self._added, self._ranks = np.vstack(added), np.concatenate(ranks)
+        self._waves, self._shifts = features.waves, features.shifts
+        self._weights = np.ascontiguousarray(weights[features.wave_places])
+
+    def __call__(self, codes: Bytes) -> Whole:
+        """Return the products, a row for each row.
+
+        Parameters
+        ----------
+        codes : array of int
+            Codes of rows, as ``KernelFeatures.codes`` returns them.
+        """
+        if not codes.flags.writeable or not codes.flags.c_contiguous:
+            codes = codes.copy()  # for others numba would compile a second time
+        found = np.empty((len(codes), self._added.shape[1]), dtype=np.int32)
+        for start in range(0, len(codes), ROWS):
+            some, sums = codes[start : start + ROWS], found[start : start + ROWS]
+            add_levels(some, self._starts, self._added, sums)
+            if self._waves.size:
+                ranks = np.empty(some.shape, dtype=np.float32)
+                find_ranks(some, self._starts, self._ranks, ranks)
+                # Whole numbers below 2^24: the product is exact, whatever its order.
+                waves = ranks @ self._waves
+                turn_to_cosines(waves, self._shifts, ROUNDING)
+                for wave in range(0, waves.shape[1], BLOCK):
+                    part = slice(wave, wave + BLOCK)
+                    sums += (waves[:, part] @ self._weights[part]).astype(np.int32)
+        return found
+
+
+# As in ``cosines``: one turn, a quarter of it, the polynomial, and the largest whole number.
+ROUNDING = np.array([1 / (TURN * RANK), 0.25, *SINE, TOP], dtype=np.float32)
+
+
+@claim("KERNEL")
+@numba.njit(cache=True, nogil=True)
+def add_levels(codes: Bytes, starts: Integers, added: Whole, found: Whole) -> None:
+    """Write what the codes of each row add; ``starts`` has the first level of each column."""
+    for row in range(len(codes)):
+        for place in range(found.shape[1]):
+            found[row, place] = 0
+        for column in range(codes.shape[1]):
+            level = starts[column] + codes[row, column]
+            for place in range(found.shape[1]):
+                found[row, place] += added[level, place]
+
+
+@claim("KERNEL")
+@numba.njit(cache=True, nogil=True)
+def find_ranks(codes: Bytes, starts: Integers, ranks: Small, found: Small) -> None:
+    """Write the rank of each code; ``starts`` has the first level of each column."""
+    for row in range(len(codes)):
+        for column in range(codes.shape[1]):
+            found[row, column] = ranks[starts[column] + codes[row, column]]
+
+
+@claim("KERNEL")
+@numba.njit(cache=True, nogil=True)
+def turn_to_cosines(angles: Small, shifts: Small, how: Small) -> None:
+    """Write the cosines of shifted whole angles in their place: what ``cosines`` does, in one go.
+
+    Parameters
+    ----------
+    angles : array of float
+        Angles, a column for each wave.
+    shifts : array of float
+        What is added to each wave.
+    how : array of float
+        The numbers of the polynomial, in float32 as all of this.
+    """
+    turn, quarter, first, third, fifth, top = how
+    for row in range(len(angles)):
+        for wave in range(angles.shape[1]):
+            angle = (angles[row, wave] + shifts[wave]) * turn
+            angle = quarter - abs(angle - np.rint(angle))
+            square = angle * angle
+            sine = ((square * fifth + third) * square + first) * angle
+            angles[row, wave] = min(max(np.rint(sine * top), -top), top)
 
 
 def _whole(numbers: Floats) -> Integers:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from cumae.claims import claim
 from cumae.engines import Pieces, summed
 from cumae.learners.kernel.features import TOP, KernelFeatures, Small
 from cumae.learners.kernel.levels import Bytes
+from cumae.learners.kernel.scoring import ROWS, WholeProducts
 from cumae.randomness import Source, discrete_gaussian
 
 LENGTH = 2**11  # of the longest direction, in whole numbers
@@ -23,7 +25,6 @@ STEEP = 2**10  # of the longest residual
 MOVES = 2 * LENGTH * STEEP  # how far a replaced row moves a sum
 COUNTED = 2**12  # whole numbers that stand for one row in a bin
 CHUNK = 8_192  # rows at a time
-BLOCK = 1_024  # features at a time: 1,024 products of numbers up to 127 stay below 2^24
 LIMBS = 3  # digits of a coefficient, each up to 127 in size
 BASE = 128
 
@@ -116,11 +117,18 @@ class Question:
             constants.astype(np.float32),
         )
 
+    @cached_property
+    def _products(self) -> WholeProducts:
+        return WholeProducts(self.features, np.hstack([self.odds, self.directions]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what workers get: tables that follow from it are made where they are needed."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def ask(self, codes: Bytes) -> tuple[Floats, Small]:
         """Return the scores of coded rows, and their shortened directions."""
-        whole = self.features.whole(codes)
         scores = self.odds_constant.shape[0]
-        both = product(whole, np.hstack([self.odds, self.directions]))
+        both = self._products(codes)
         odds = np.zeros((len(codes), scores))
         for limb in range(LIMBS):
             odds = odds * BASE + both[:, limb * scores : (limb + 1) * scores]
@@ -138,22 +146,16 @@ class Question:
         A row adds its residuals times its directions, as whole numbers. Both are bounded here,
         for any input.
         """
-        odds, across = self.ask(codes)
-        pointed = np.rint(across * np.float32(room(across.shape[1], LENGTH)))
-        pointed[~((pointed**2).sum(axis=1) <= LENGTH**2)] = 0.0  # not for NaN either
-        residual = np.rint(residuals(odds, labels) * (2 * room(odds.shape[1], STEEP)))
-        residual[~((residual**2).sum(axis=1) <= STEEP**2)] = 0.0
-        return np.asarray(pointed.T.astype(np.float64) @ residual).astype(np.int64)
-
-
-def product(whole: Small, weights: Small) -> NDArray[Any]:
-    """Return an exact product of small whole numbers."""
-    if whole.shape[1] <= BLOCK:
-        return whole @ weights
-    found = np.zeros((len(whole), weights.shape[1]))
-    for start in range(0, whole.shape[1], BLOCK):
-        found += whole[:, start : start + BLOCK] @ weights[start : start + BLOCK]
-    return found
+        found = np.zeros((self.directions.shape[1], self.odds_constant.shape[0]), dtype=np.int64)
+        for start in range(0, len(codes), ROWS):
+            odds, across = self.ask(codes[start : start + ROWS])
+            pointed = np.rint(across * np.float32(room(across.shape[1], LENGTH)))
+            pointed[~((pointed**2).sum(axis=1) <= LENGTH**2)] = 0.0  # not for NaN either
+            answers = residuals(odds, labels[start : start + ROWS])
+            residual = np.rint(answers * (2 * room(odds.shape[1], STEEP)))
+            residual[~((residual**2).sum(axis=1) <= STEEP**2)] = 0.0
+            found += (pointed.T.astype(np.float64) @ residual).astype(np.int64)
+        return found
 
 
 def chances(odds: Floats) -> Floats:

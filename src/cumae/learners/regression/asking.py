@@ -9,6 +9,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.learners.kernel.levels import Bytes
+from cumae.learners.kernel.scoring import ROWS
 from cumae.learners.kernel.sums import COUNTED, LENGTH, STEEP, Question, room
 from cumae.learners.regression.target import NumberTarget
 
@@ -80,12 +81,16 @@ class NumberQuestion:
         A row adds its shortened residual times its directions, as whole numbers. Both are bounded
         here, for any input.
         """
-        scores, across = self.asked.ask(codes)
-        pointed = np.rint(across * np.float32(room(across.shape[1], LENGTH)))
-        pointed[~((pointed**2).sum(axis=1) <= LENGTH**2)] = 0.0  # not for NaN either
-        residual = np.rint(np.clip(self.residuals(scores[:, 0], numbers), -1.0, 1.0) * STEEP)
-        residual[~(np.abs(residual) <= STEEP)] = 0.0
-        return np.asarray(pointed.T.astype(np.float64) @ residual).astype(np.int64)
+        found = np.zeros(self.asked.directions.shape[1], dtype=np.int64)
+        for start in range(0, len(codes), ROWS):
+            scores, across = self.asked.ask(codes[start : start + ROWS])
+            pointed = np.rint(across * np.float32(room(across.shape[1], LENGTH)))
+            pointed[~((pointed**2).sum(axis=1) <= LENGTH**2)] = 0.0  # not for NaN either
+            off = self.residuals(scores[:, 0], numbers[start : start + ROWS])
+            residual = np.rint(np.clip(off, -1.0, 1.0) * STEEP)
+            residual[~(np.abs(residual) <= STEEP)] = 0.0
+            found += (pointed.T.astype(np.float64) @ residual).astype(np.int64)
+        return found
 
     @claim("REGRESS")
     @np.errstate(all="ignore")  # as above

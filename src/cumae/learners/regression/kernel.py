@@ -20,7 +20,7 @@ VIEWS = (0.0025, 0.0625)  # of each group of waves, if they do not matter, and i
 
 @claim("REGRESS")
 class PrivateKernelRegressor(NumberLearner):
-    """Lines, curves and waves of a few columns that add up to a number, with intervals.
+    """A regression by lines, curves and interactions of columns, with intervals.
 
     It is the engine of :class:`PrivateKernelClassifier` for numbers: a few times, the sum of the
     rows' residuals is released along those directions about which least is known so far, with

@@ -33,7 +33,7 @@ from cumae.randomness import Source, permutation
 
 @claim("REDUCE")
 class AccuracyBoost(Reduction):
-    """Fit copies on blocks of rows of their own; the majority is right more surely than one.
+    """The majority of copies on disjoint blocks of rows, which is right more surely than one copy.
 
     From paper 2, Appendix B. A row is in one block, so all copies together cost what one costs.
     See :meth:`error_factor` for what the majority promises. Ties count as the first class.

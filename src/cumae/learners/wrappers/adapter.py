@@ -27,7 +27,7 @@ CLASSIFIER = Object(
 
 
 class Adapter(Learner):
-    """Take a private classifier of another library at its word.
+    """A private classifier of another library, whose own promise is taken as given.
 
     The guarantee is the one that the classifier states; that it is true is listed under its
     assumptions. It has to cover whether the classifier fails, as well. Labels reach it as 0 and 1,

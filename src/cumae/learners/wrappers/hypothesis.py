@@ -32,7 +32,7 @@ from cumae.randomness import Source, integers, permutation
 
 @claim("REDUCE")
 class HypothesisLearner(Reduction):
-    """Publish a private predictor's answers on a finite domain as one hypothesis.
+    """The answers of a private predictor on a finite domain, published as one hypothesis.
 
     From paper 2, Appendix B. The predictor is fitted, asked about points of the domain, and
     forgotten; the table of its answers is the hypothesis. It costs what the predictor costs.

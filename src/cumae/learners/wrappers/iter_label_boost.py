@@ -43,7 +43,7 @@ GROWTH = 4  # each round of a schedule that was not given labels so many times m
 
 @claim("ITER")
 class IterLabelBoost(RelabellingWrapper):
-    """Boost labels in rounds, each of which labels more rows than the one before.
+    """Label boosting in rounds, each of which labels more rows than the one before.
 
     Algorithms 4 and 5 of paper 1. A round draws a private rule from the labelled rows and lets it
     label more rows. That costs privacy; but a round keeps a random part of its rows only, which

@@ -30,7 +30,7 @@ from cumae.theorems.label_boost import draw_labels
 
 @claim("ITER")
 class LabelBoost(RelabellingWrapper):
-    """Label the unlabelled rows by a hypothesis that stays private, then run a private base.
+    """A private learner on rows that a hypothesis has labelled, which itself stays private.
 
     Algorithm 2 of paper 1, on random parts of the rows where privacy asks for it. For a row of the
     labelled part it costs the base plus 2 ln(1 + exp(epsilon_boost / 2)), for one of the

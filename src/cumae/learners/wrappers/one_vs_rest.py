@@ -29,7 +29,7 @@ SAFE = 1.0 - 1e-8  # keeps the epsilon that is read off a curve below what was a
 
 @claim("OVR")
 class OneVsRest(Wrapper):
-    """Fit one copy of a learner for each class, against all others, on a share of the budget.
+    """One copy of a learner for each class against all others, each for a share of the budget.
 
     All copies see all rows, so their costs are composed; the total is at most (epsilon, delta).
     Each gets epsilon / classes at delta = 0, and more at delta > 0, see ``share_``. A row gets the

@@ -147,7 +147,7 @@ def _table(columns: list[NDArray[Any]], like: Any) -> Any:
 
 @claim("REDUCE")
 class PublicDataReduction(Reduction):
-    """Run a learner that wants public rows without any: dummies take their place.
+    """A learner that needs public rows, run without any: made-up rows replace them.
 
     From paper 4, Algorithm 2, where it shows that some classes need many public rows. The rows
     are hidden among dummies so thinly that a public sample would hardly show one of them; so the

@@ -44,7 +44,7 @@ AUTO_SHARE = Or("auto", Number(0.0, 1.0, above=True))
 
 @claim("BBL")
 class GenericBBL(PhasedPredictor):
-    """Answer queries for ever by relabelling some of them with a private hypothesis.
+    """Answers for ever by the paper's algorithm, which relabels queries by a private hypothesis.
 
     Rows are split into disjoint shards, and each trains the best concept. Queries are answered by
     their vote. After a fixed number of answers, a hypothesis is drawn among all labellings that

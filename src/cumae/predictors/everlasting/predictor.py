@@ -64,7 +64,7 @@ IDS = "query_ids"  # the parameter's name, for messages
 
 @claim("EVER")
 class EverlastingPredictor(PhasedPredictor):
-    """Answer classification queries for ever, protecting the training rows and every query.
+    """Answers to classification queries for ever; training rows and all queries are protected.
 
     Rows are split into disjoint shards, each trains a model, and every query is answered by the
     models' vote with fresh integer noise. The query is kept with its noisy margin. After as many

@@ -54,7 +54,7 @@ PRINTED = {
 
 @claim("AGPRIV")
 class AgnosticQueryRelease(Release):
-    """Answer up to ``max_queries`` queries when no concept of the class labels all rows right.
+    """Answers to up to ``max_queries`` queries, also where no concept of the class is right.
 
     A random part of the rows is labelled anew by a hypothesis that is drawn privately among all
     labellings that the class has for them, and stays private. These rows are split into disjoint

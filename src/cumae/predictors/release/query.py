@@ -47,7 +47,7 @@ ASKED = "mechanism='offline' was asked for"
 
 @claim("QUERY")
 class QueryRelease(Release):
-    """Answer up to ``max_queries`` classification queries about private rows.
+    """Answers to up to ``max_queries`` classification queries about private rows.
 
     The rows are split at random into disjoint shards. Each shard trains a model that stays
     private; the models vote, and a mechanism turns their vote counts into labels. The guarantee

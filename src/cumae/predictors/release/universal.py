@@ -61,7 +61,7 @@ FIRST = 1_000  # queries of the first stage when there is no VC dimension to go 
 
 @claim("UNV")
 class UniversalQueryRelease(StatefulPredictor):
-    """Answer any number of queries: some by private votes, then all others by what these taught.
+    """Answers to any number of queries: private votes first, then a rule learnt from them.
 
     With a concept class, the first ``n_first`` queries are answered by a release; then these
     queries, which are public, define candidates, and one of them is drawn on all private rows and

@@ -56,7 +56,7 @@ def parts(text: str) -> list[Part]:
     Examples
     --------
     >>> from cumae.serve.pages.proofs import parts
-    >>> parts("# EXP: a title\\n\\nA line\\nand more.\\n\\n- one\\n- two")
+    >>> parts("# EXP: a title\n\nA line\nand more.\n\n- one\n- two")
     [Part(kind='heading', lines=['EXP: a title']), Part(kind='text', lines=['A line and ...
     """
     found: list[Part] = []
