@@ -31,7 +31,6 @@ holds never changes how another one is read.
 """
 
 from cumae.codec import register_kind
-from cumae.data.arrow import arrow_kind
 from cumae.data.cells import answers_of, ordinary_cells
 from cumae.data.columns import FLAT, Columns, Declared
 from cumae.data.containers import (
@@ -45,7 +44,7 @@ from cumae.data.containers import (
     width_of,
 )
 from cumae.data.declared import INDICATOR, Bounds, Column
-from cumae.data.kinds import frame_kinds, undeclared_kinds
+from cumae.data.kinds import undeclared_kinds
 from cumae.data.labels import (
     UNLABELLED,
     check_ids,
@@ -62,14 +61,12 @@ from cumae.data.lenient import (
     as_numbers,
     bad_rows,
     clean_table,
-    contents,
     faults_of,
     need_contents,
     need_keys,
     plain_floats,
     read_one_by_one,
     read_table,
-    refuse_without_contents,
     typed_frame,
     usable_frame,
     usable_rows,
@@ -81,10 +78,8 @@ from cumae.data.rows import (
     EncodedRows,
     FrameRows,
     SomeRows,
-    arrow_frame,
     labelled_table,
     need_cells,
-    refuse_nested,
     row_source,
     table_of,
 )
@@ -121,8 +116,6 @@ __all__ = [
     "RowSource",
     "SomeRows",
     "answers_of",
-    "arrow_frame",
-    "arrow_kind",
     "as_numbers",
     "bad_rows",
     "cells_of_columns",
@@ -140,11 +133,9 @@ __all__ = [
     "class_places",
     "clean_table",
     "concatenated",
-    "contents",
     "exact_weights",
     "family",
     "faults_of",
-    "frame_kinds",
     "frame_of",
     "is_missing",
     "label_codes",
@@ -164,8 +155,6 @@ __all__ = [
     "plain_value",
     "read_one_by_one",
     "read_table",
-    "refuse_nested",
-    "refuse_without_contents",
     "row_source",
     "table_of",
     "typed_frame",

@@ -14,14 +14,13 @@ from cumae.data import (
     PIECE,
     Columns,
     ParquetRows,
-    arrow_frame,
-    arrow_kind,
     class_places,
-    frame_kinds,
     labelled_table,
-    refuse_nested,
     row_source,
 )
+from cumae.data.arrow import arrow_kind
+from cumae.data.kinds import frame_kinds
+from cumae.data.rows import arrow_frame, refuse_nested
 from cumae.engines.engine import Quieted, RowEngine, each_once
 from cumae.engines.here import files_in_pieces, parquet_pieces
 from cumae.engines.on_dask import Dask

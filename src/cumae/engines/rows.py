@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.data import Columns, RowSource, contents, need_contents, refuse_without_contents
+from cumae.data import Columns, RowSource, need_contents
+from cumae.data.lenient import contents, refuse_without_contents
 from cumae.engines.engine import RowEngine
 from cumae.engines.pieces import Pieces, RawBlock
 from cumae.errors import InvalidData, shown
