@@ -16,7 +16,7 @@ Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
-class Place:
+class FileAddress:
     """A file.
 
     Parameters
@@ -56,7 +56,7 @@ class Place:
             yield file
 
 
-def places_of_files(paths: Paths, options: Mapping[str, Any]) -> list[Place]:
+def places_of_files(paths: Paths, options: Mapping[str, Any]) -> list[FileAddress]:
     """Return the files of a folder by name, or those that are listed.
 
     Parameters
@@ -75,7 +75,7 @@ def places_of_files(paths: Paths, options: Mapping[str, Any]) -> list[Place]:
         files = sorted(map(str, folder.glob("*.parquet"))) if folder.is_dir() else [str(folder)]
     if not files:
         raise InvalidData("the folder has no *.parquet file, or the list of files is empty.")
-    return [Place(file, options) for file in files]
+    return [FileAddress(file, options) for file in files]
 
 
 def _listed(address: str, options: Mapping[str, Any]) -> list[str]:

@@ -82,7 +82,7 @@ def test_five_commands_from_a_csv_file_to_answers(terminal: Terminal, tmp_path: 
     draft = completed((tmp_path / "schema.toml").read_text(encoding="utf-8"))
     (tmp_path / "schema.toml").write_text(draft, encoding="utf-8")
     for command, told in {
-        planned: "privacy is likely to cost",
+        planned: "less than a usual model without privacy",
         fitted: "It may be published.",
         shown: "log odds of >50K",
         asked: "60 of 60 queries are answered",

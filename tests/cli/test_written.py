@@ -160,6 +160,7 @@ def test_help_and_files_that_are_not_there_load_next_to_nothing(folder: Path) ->
         *([name, "none.db"] for name in ("status", "verify")),
         *([name, "none.db", "--yes"] for name in ("restore", "destroy")),
         ["backup", "none.db", "copy.db"],
+        ["serve", "none.db"],
     ]
     found, told = loaded(*commands)
     assert found.isdisjoint(HEAVY | {"numpy", "pandas", "cumae.store", "cumae.planning"})
@@ -176,6 +177,7 @@ def test_commands_load_what_they_need(folder: Path) -> None:
     found, told = loaded(["show", "data.csv"])
     assert "data.csv is neither a model nor an oracle of cumae" in told
     assert found.isdisjoint(HEAVY | {"cumae.planning"})
-    found, told = loaded(["fit", "data.csv", *FIT, "-o", "m.json"])
-    assert "row 5 (line 6), column weight" in told
-    assert found.isdisjoint(HEAVY | {"cumae.planning"})
+    for more in (["-o", "m.json"], ["--route", "everlasting", "--model", "tree", "-o", "new.db"]):
+        found, told = loaded(["fit", "data.csv", *FIT, *more])
+        assert "row 5 (line 6), column weight" in told
+        assert found.isdisjoint(HEAVY | {"cumae.planning"})

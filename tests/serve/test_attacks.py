@@ -109,6 +109,11 @@ HEADS = {
     "a tunnel": (b"CONNECT a:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
     "an address of bytes": (b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
     "lines without a return": (b"GET /v2 HTTP/1.1\nHost: localhost\n\n", 400),
+    "a body packed on its way": (chunked(HEAD + b"Transfer-Encoding: gzip\r\n", b""), 400),
+    "a body packed in one line": (
+        chunked(HEAD, b"").replace(b"Encoding: chunked", b"Encoding: gzip, chunked"),
+        415,
+    ),
     "a piece of no size": (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
     "a piece of negative size": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n-5\r\nabc", 400),
     "a piece of 2^64": (HEAD + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", 400),

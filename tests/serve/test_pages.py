@@ -19,11 +19,13 @@ import pandas as pd
 import pytest
 
 import cumae
+from cumae.concepts import Thresholds
 from cumae.serve.app import Server
 from cumae.serve.bodies import MOST_FIELDS, sent
 from cumae.serve.errors import Refused
 from cumae.serve.keys import KeyFile, new_key
 from cumae.serve.models import House
+from cumae.serve.pages.pictures import effect_chart
 from cumae.serve.pages.proofs import PLACES, parts, proof
 from cumae.serve.pages.site import Site
 from cumae.serve.settings import ModelSettings, Settings
@@ -62,6 +64,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("pages")
     everlasting().save_to(made / "oracle.db")
     everlasting(user_ids=True).save_to(made / "people.db")
+    x = np.random.default_rng(0).random((2_000, 1))
+    few = cumae.QueryRelease(Thresholds(), max_queries=5, epsilon=50.0, columns=[(0, 1)])
+    few.fit(x, (x[:, 0] > 0.5).astype(int)).save_to(made / "few.db")
     rows = table(3_000)
     y = np.where(rows["job"] == "nurse", EVIL, "-1 healthy")
     model = cumae.PrivateBooster(30.0, columns=columns(), classes=("-1 healthy", EVIL))
@@ -87,7 +92,7 @@ def server(folder: Path) -> Iterator[InThread]:
         audit=str(folder / "audit.json"),
         evaluation=str(folder / "score.json"),
     )
-    files = [folder / name for name in ("oracle.db", "people.db", "model.json")]
+    files = [folder / name for name in ("oracle.db", "people.db", "few.db", "model.json")]
     with InThread(*files, curved) as running:
         yield running
 
@@ -223,6 +228,12 @@ def test_the_page_of_a_model_tells_the_promise_and_what_was_published(server: In
     assert page.count("<li>") == sum(map(len, listed[:2])) + len(listed[2])
 
 
+def test_categories_that_are_numbers_are_written_as_people_write_them() -> None:
+    for values, words in (([0.0, 1.0], ["0", "1"]), ([None, True], ["missing", "yes"])):
+        effect = {"column": "a", "values": values, "log_odds": [-0.1, 0.2], "spread": [0.1, 0.1]}
+        assert [text for _, text in effect_chart(0, effect).ticks] == words
+
+
 def test_the_page_of_an_oracle_shows_its_ledger_and_no_effects(server: InThread) -> None:
     facts = server.ask("GET", "/models/oracle.json").json
     assert facts["ledger"]["verified"]
@@ -292,6 +303,30 @@ def test_a_form_that_is_sent_back_never_reaches_the_oracle(server: InThread) -> 
     assert got.status == 200
     assert "<td>no answer</td>" in got.body.decode()
     assert oracle.answered_ == before + 2
+
+
+def test_an_oracle_with_an_end_says_how_much_is_left_and_what_it_takes(server: InThread) -> None:
+    """Its questions are public: what cannot be used is refused, and asking is not protected."""
+    browser = Browser(server)
+    for path in ("/", "/models/few"):
+        assert "0 answers so far, 5 left" in " ".join(browser.get(path).body.decode().split())
+    form = browser.get("/models/few/ask").body.decode()
+    assert "It uses one of the answers that are left." in form
+    got = browser.post("/models/few/ask", {"c0": ".9"}).body.decode()
+    assert "no single row decides an answer" in got
+    assert "No answer" not in got
+    assert "is not charged again." in got
+    many = {"many": "yes", "table": "x0\n.1\nnone\n"}
+    wrong = browser.post("/models/few/ask", many)
+    assert (wrong.status, "lets the model refuse the table" in wrong.body.decode()) == (422, True)
+    assert browser.post("/models/few/ask", {**many, "anyway": "yes"}).status == 400
+    facts = server.ask("GET", "/models/few.json").json
+    assert (facts["answered"], facts["remaining"], facts["for_ever"]) == (1, 4, False)
+    for _ in range(4):
+        assert browser.post("/models/few/ask", {"c0": ".9"}).status == 200
+    last = browser.post("/models/few/ask", {"c0": ".9"})
+    assert (last.status, "budget_exhausted" in last.body.decode()) == (403, True)
+    assert "5 answers so far, 0 left" in " ".join(browser.get("/").body.decode().split())
 
 
 def test_people_are_named_where_the_oracle_asks_for_them(server: InThread) -> None:
@@ -477,6 +512,11 @@ def test_a_key_for_one_model_sees_no_rows_of_another(folder: Path) -> None:
             facts = running.ask("GET", "/admin.json", Authorization=f"Bearer {secret}").json
             assert sum(minute["rows"] for minute in facts["minutes"]) == rows
             assert sum(facts["rows"].values()) == rows
+            assert (facts["keys"] is None) == (secret == ours)
+        owner = Browser(running)
+        owner.sign_in(ours)
+        assert owner.post("/admin/revoke", {"key": both.name}, "/admin").status == 403
+        assert running.ask("GET", "/admin.json", Authorization=named["Authorization"]).status == 200
 
 
 def test_an_administrator_backs_up_and_revokes(

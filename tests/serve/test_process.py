@@ -21,7 +21,7 @@ from cumae.errors import InvalidParameter
 from cumae.serve.running import bound
 from cumae.serve.settings import ModelSettings, Settings
 from tests.oracles import everlasting
-from tests.serve.served import InProcess, ask, raw, v2
+from tests.serve.served import Forked, InProcess, ask, raw, v2
 
 MARK = "quokkamark"
 MARKED = 0.7318462951
@@ -39,7 +39,7 @@ def used(path: Path) -> int:
 
 
 def test_sigterm_answers_what_waits_and_charges_nothing_more(oracle: Path) -> None:
-    served = InProcess(str(oracle), "--port", "0")
+    served = Forked(str(oracle), "--port", "0")
     found: list[Any] = []
 
     def some() -> None:
@@ -76,7 +76,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 def test_kill_loses_no_answer_and_a_retry_is_free(oracle: Path, tmp_path: Path) -> None:
     """After it another server goes on, with TLS and all settings from a file, and it alone."""
-    served = InProcess(str(oracle), "--port", "0")
+    served = Forked(str(oracle), "--port", "0")
     first = [served.infer([[cell / 7]], id=str(cell)).json["outputs"] for cell in range(7)]
     assert served.stop(signal.SIGKILL) == -signal.SIGKILL
     cert, key = certificate(tmp_path)
@@ -85,7 +85,7 @@ def test_kill_loses_no_answer_and_a_retry_is_free(oracle: Path, tmp_path: Path) 
         f'port = 0\nmost_rows = 2\ntls_cert = "{cert}"\ntls_key = "{key}"\n'
         f'[[models]]\npath = "{oracle}"\nname = "wards"\nschedule = "5ms"\n'
     )
-    again = InProcess("--config", str(config))
+    again = Forked("--config", str(config))
     before = used(oracle)
 
     def infer(rows: list[list[float]], model: str, **more: Any) -> tuple[int, Any]:
@@ -104,7 +104,7 @@ def test_kill_loses_no_answer_and_a_retry_is_free(oracle: Path, tmp_path: Path) 
     assert infer([[0.5]], "wards", id="0")[0] == 409
     assert infer([[0.5]] * 3, "wards")[0] == 413
     assert infer([[0.5]], "oracle")[0] == 404
-    second = InProcess(str(oracle), "--port", "0")
+    second = Forked(str(oracle), "--port", "0")
     assert second.stop() == 3
     assert "Error: " in second.told
     assert "Traceback" not in second.told
@@ -154,9 +154,9 @@ def test_nothing_that_is_asked_can_be_seen_in_any_channel(oracle: Path, tmp_path
                     assert got.status != 500
     seen += raw(served.port, f"{MARK} {MARKED}\r\n\r\n".encode(), wait=5)
     seen += served.ask("GET", "/metrics").body + served.ask("GET", "/models").body
-    seen += Path(f"/proc/{served.process.pid}/cmdline").read_bytes()
-    seen += Path(f"/proc/{served.process.pid}/comm").read_bytes()
-    limits = Path(f"/proc/{served.process.pid}/limits").read_text()
+    seen += Path(f"/proc/{served.pid}/cmdline").read_bytes()
+    seen += Path(f"/proc/{served.pid}/comm").read_bytes()
+    limits = Path(f"/proc/{served.pid}/limits").read_text()
     assert limits.split("Max core file size")[1].split()[:2] == ["0", "0"]
     assert served.stop(signal.SIGHUP) == 0
     assert "stopped; all oracles are closed" in served.told

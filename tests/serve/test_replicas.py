@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracles import Where, everlasting
-from tests.serve.served import Got, InProcess, ask, v2
+from tests.serve.served import Forked, Got, ask, v2
 from tests.servers import PostgresServer, new_schema
 
 pytestmark = [pytest.mark.claim("REPLICAS"), pytest.mark.debian("postgresql")]
@@ -87,9 +87,9 @@ def config(where: Where) -> Path:
 
 
 @pytest.fixture(scope="module")
-def replicas(config: Path) -> Iterator[list[InProcess]]:
+def replicas(config: Path) -> Iterator[list[Forked]]:
     """Return two servers."""
-    made = [InProcess("--config", str(config)) for _ in range(2)]
+    made = [Forked("--config", str(config)) for _ in range(2)]
     yield made
     for one in made:
         one.stop(signal.SIGKILL)
@@ -111,7 +111,7 @@ def until_answered(port: int, name: str, rows: list[list[float]]) -> Got:
 
 
 def test_replicas_tell_the_same_and_large_requests_of_one_id_are_one(
-    replicas: list[InProcess], where: Where
+    replicas: list[Forked], where: Where
 ) -> None:
     """Twins at both replicas at once share all parts, and another one spends nothing."""
     rows = [[place / 2_500] for place in range(1_500)]
@@ -137,7 +137,7 @@ def test_replicas_tell_the_same_and_large_requests_of_one_id_are_one(
 
 
 def test_replicas_answer_as_one_and_one_may_die(
-    replicas: list[InProcess], config: Path, where: Where
+    replicas: list[Forked], config: Path, where: Where
 ) -> None:
     """One is killed and one is stopped while four clients ask; each request is answered once."""
     before, proxy = answers_of(where), Proxy(*(one.port for one in replicas))
@@ -163,7 +163,7 @@ def test_replicas_answer_as_one_and_one_may_die(
     wait_for(40)
     assert replicas[0].stop(signal.SIGKILL) == -signal.SIGKILL
     wait_for(80)
-    replicas.append(InProcess("--config", str(config)))  # it begins while the other one answers
+    replicas.append(Forked("--config", str(config)))  # it begins while the other one answers
     proxy.ports = [replicas[1].port, replicas[2].port]
     wait_for(120)
     assert replicas[1].stop() == 0

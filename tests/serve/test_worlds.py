@@ -1,4 +1,4 @@
-"""Two worlds that differ in one row or one question: whoever watches all pages sees the same bytes.
+"""Two worlds that differ in one row or one question: who watches all addresses sees the same bytes.
 
 Coins and clocks are fixed. What an answer says differs between worlds, and is not among the pages
 of others.
@@ -30,6 +30,8 @@ from tests.serve.served import v2
 NOW = 2_000_000_000.0
 PAGES = ["/", "/models/oracle", "/models/oracle/ask", "/models/oracle/label", "/admin", "/why"]
 TWINS = ["/index.json", "/models/oracle.json", "/models/oracle/ask.json", "/admin.json", "/models"]
+TWINS += ["/metrics", "/v2/models/oracle", "/v2/models/oracle/ready", "/v1/models/oracle", "/ping"]
+TWINS += ["/openapi.json", "/v2/models/nothing", "/models/nothing.json"]
 QUESTIONS = np.linspace(0, 1, 40).tolist()
 Calls = list[tuple[str, str, Any, str]]
 
@@ -65,7 +67,8 @@ async def called(asgi: Any, method: str, path: str, body: Any, accept: str) -> b
 def watched() -> Calls:
     """Return requests of somebody who looks at all pages."""
     html = [("GET", path, None, "text/html") for path in PAGES]
-    return html + [("GET", path, None, "application/json") for path in TWINS]
+    index = ("POST", "/v2/repository/index", None, "*/*")
+    return [*html, *(("GET", path, None, "application/json") for path in TWINS), index]
 
 
 def seen(
@@ -137,7 +140,8 @@ def test_pages_of_two_worlds_are_the_same_bytes(tmp_path: Path) -> None:
         assert seen(tmp_path / name, first, [*QUESTIONS[:-1], last]) == base
     unusable = seen(tmp_path / "cell", (0.9, 1), [*QUESTIONS[:-1], None])
     assert unusable == base
-    assert b'"phase": 2' in base[-4]
+    assert b'"phase": 2' in base[-len(TWINS) - 1 + TWINS.index("/models/oracle.json")]
+    assert b'rows_total{model="oracle"} 440' in base[-len(TWINS) - 1 + TWINS.index("/metrics")]
 
 
 @pytest.mark.claim("PAGES")

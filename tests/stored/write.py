@@ -20,6 +20,10 @@ folders there have ``known.json`` with counts alone: ``everlasting_memo`` has al
 labels, ``late`` the recipe of a next phase, and ``student``, ``bbl_fresh`` and ``bbl_between``
 are what they are called. The same version wrote ``models_format_1.json``, published models with
 some rows and answers, and ``account_format_1.json``, an account with two payments.
+
+The folders in ``format_5`` were written by 1.0.0rc1, which wrote the models of the next phase ahead
+and nothing else: in ``everlasting_parts`` the phase has not begun yet, and in the others, with ids,
+with supplied rows and with neither, it has.
 """
 
 from __future__ import annotations

@@ -13,9 +13,16 @@ import numpy as np
 import pytest
 
 from cumae.audit import Attack, Audit, Claimed, Game
-from cumae.audit.catalogue import SOURCES, attacks_on, audit_all, reasons_for_few
+from cumae.audit.catalogue import (
+    SOURCES,
+    attacks_on,
+    audit_all,
+    in_short,
+    reasons_for_few,
+)
 from cumae.audit.report import (
     MEANING,
+    caught_bugs,
     lines,
     markdown,
     misses_allowed,
@@ -174,7 +181,11 @@ def test_a_planted_bug_stands_beside_its_attack_and_breaks_nothing() -> None:
     other = found(0.1, name="Thing, a row of another")
     audits = [good, plant, other]
     assert (plant.broken, plant.caught, plant.verdict) == (False, True, "caught")
-    assert replace(plant, epsilon=0.5).verdict == "not caught"
+    missed = replace(plant, epsilon=0.5)
+    assert missed.verdict == "not caught"
+    assert replace(missed, runs=10).verdict == "cannot tell"
+    told = caught_bugs([*audits, missed, replace(missed, runs=10)])
+    assert told == "Planted bugs: 1 of 3 were caught; 1 had too few runs to tell."
     assert plant_of(good, audits) is plant
     assert plant_of(other, audits) is None
     assert strongest(audits) is good
@@ -228,6 +239,9 @@ def test_without_time_the_first_attack_on_each_target_is_played_and_the_rest_is_
     assert [(audit.name, audit.runs) for audit in audits] == [("One, a", 10), ("Two, a", 10)]
     assert Silent.trained == 2 * 2 * 26  # with a pilot of six
     assert left_out == ["One, b: no time was left.", "One, c: no time was left."]
+    slow, late = in_short([*left_out, "Two, a: it takes too long."])
+    assert slow == "Two, a: it takes too long."
+    assert late.startswith("2 further attacks, because no time was left: One 2. More seconds")
 
 
 def test_few_runs_are_explained() -> None:

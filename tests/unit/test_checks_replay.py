@@ -457,7 +457,7 @@ def test_events_that_change_later_are_noticed(monkeypatch: pytest.MonkeyPatch) -
             if place >= 0:
                 part = int(np.searchsorted(starts, place, side="right")) - 1
                 self.parts[part][1][place - starts[part]] = weight
-            self.labelled_places.add(place if place >= 0 else ~place)
+            self.labelled_places[place if place >= 0 else ~place] = None
 
     monkeypatch.setattr(KeptRows, "tell", tell)
     with pytest.raises(AssertionError, match="Answered changed after it was made"):

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cumae
 from cumae import Budget, InvalidParameter, StoreFailed, UnknownCost
 from cumae.codec import (
-    FORMAT,
+    TEXT_FORMAT,
     cell_from_json,
     cell_to_json,
     class_named,
@@ -635,7 +635,7 @@ def test_every_learner_is_known_by_its_name(name: str) -> None:
     learner = kind(**given_)
     learner.classes_, learner.guarantee_ = np.array([0, 1]), PROMISE
     plain = json.loads(json.dumps(stored(learner, given_), allow_nan=False))
-    assert (plain["kind"], plain["format"]) == (name, FORMAT)
+    assert (plain["kind"], plain["format"]) == (name, TEXT_FORMAT)
     again = rebuilt(plain, "learner")
     assert type(again) is kind
     assert again.guarantee_ == PROMISE
@@ -830,7 +830,7 @@ def _renumbered(plain: Any) -> Any:
         return [_renumbered(part) for part in plain]
     if isinstance(plain, dict):
         found = {name: _renumbered(part) for name, part in plain.items()}
-        return found | {"format": FORMAT} if "format" in found else found
+        return found | {"format": TEXT_FORMAT} if "format" in found else found
     return plain
 
 

@@ -14,7 +14,7 @@ from tools import figures
 PAGES = [figures.ROOT / "README.md", *sorted((figures.ROOT / "docs").rglob("*.md"))]
 # On these pages only blocks with comments are read; on all others, each figure needs its line.
 # The list of theorems is written by tools/theorems.py and compared by tests/unit/test_theorems.py.
-OPEN = ("benchmarks.md", "everlasting.md", "kernel.md", "regression.md", "theorems.md")
+OPEN = ("benchmarks.md", "kernel.md", "regression.md", "theorems.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -19,8 +19,8 @@ from cumae.data import Columns
 from cumae.engines import cut
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
-from cumae.learners.kernel import sums
-from cumae.learners.kernel.features import TOP, KernelFeatures, cosines
+from cumae.learners.kernel import scoring, sums
+from cumae.learners.kernel.features import TOP, KernelFeatures, cosines, packed
 from cumae.learners.kernel.fractions import Fractions
 from cumae.learners.kernel.learner import measure
 from cumae.learners.kernel.levels import Levels
@@ -175,8 +175,10 @@ def test_what_a_row_is_does_not_depend_on_the_rows_beside_it() -> None:
 
 
 @pytest.mark.parametrize(("waves", "rows"), [(20, 2_500), (300, 60), (0, 60)])
-def test_products_of_features_are_exact(waves: int, rows: int) -> None:
-    """Above 1,024 waves and rows, and with the largest numbers that there can be."""
+def test_products_of_features_are_exact(
+    waves: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above 1,024 features and rows, and with the largest numbers that there can be."""
     made = features(waves=waves)
     codes = made.codes(ENCODED[:rows])
     by = COINS.integers(-TOP, TOP + 1, (made.n_features, 4)).astype(np.float32)
@@ -185,6 +187,8 @@ def test_products_of_features_are_exact(waves: int, rows: int) -> None:
     assert np.array_equal(WholeProducts(made, by)(codes), exact)
     codes.flags.writeable = False  # as a cluster may send it
     assert np.array_equal(WholeProducts(made, by)(codes[::2]), exact[::2])
+    monkeypatch.setattr(scoring, "MOST_CELLS", 0)  # without tables
+    assert np.array_equal(WholeProducts(made, by)(codes), exact)
 
 
 def test_loops_and_arrays_have_the_same_cosines() -> None:
@@ -196,13 +200,19 @@ def test_loops_and_arrays_have_the_same_cosines() -> None:
     assert np.array_equal(found, cosines(angles + shifts))
 
 
-def test_what_workers_get_holds_no_tables() -> None:
+@pytest.mark.parametrize("size", [0.3, 1e300])
+def test_what_workers_get_is_small_and_says_the_same(size: float) -> None:
     made = features()
-    asked, codes = question(made), made.codes(ENCODED)
-    small = len(pickle.dumps(asked))
+    with np.errstate(all="ignore"):
+        asked, codes = question(made, size), made.codes(ENCODED)
+    sent = pickle.dumps(asked)
     added = asked.total(codes, Y)
-    assert len(pickle.dumps(asked)) == small
-    assert np.array_equal(pickle.loads(pickle.dumps(asked)).total(codes, Y), added)  # noqa: S301 - its own
+    assert len(pickle.dumps(asked)) == len(sent)  # without the tables that were made for the sum
+    again = pickle.loads(sent)  # noqa: S301 - its own
+    assert np.array_equal(again.total(codes, Y), added)
+    assert np.array_equal(again.features.whole(codes), made.whole(codes))
+    assert again.directions.dtype == again.features.waves.dtype == np.float32
+    assert len(pickle.dumps(packed(made.whole(codes)))) < made.whole(codes).nbytes / 2
 
 
 def test_waves_are_cosines() -> None:

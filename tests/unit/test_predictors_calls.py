@@ -29,6 +29,7 @@ from cumae.errors import (
     StoreFailed,
 )
 from cumae.predictors.answering import counter
+from cumae.predictors.everlasting.keeping import SeenIds
 from tests.oracles import ROWS, everlasting, oracle
 from tests.unit.test_predictors_joining import Crowd, answered, used
 
@@ -251,7 +252,7 @@ def test_joined_calls_do_what_single_ones_do(kind: str, data: st.DataObject) -> 
     # Ids are hidden under a key of their own, which is drawn by nobody's seed.
     together._state_.hide = single._state_.hide
     for one in made:
-        one._state_.admission.seen.clear()
+        one._state_.admission.seen = SeenIds()
         one._state_.admission.of_client.clear()
         one._state_.phase.memo.clear()
     wanted = one_by_one(single, calls)

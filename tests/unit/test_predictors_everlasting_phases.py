@@ -7,6 +7,7 @@ import gc
 import math
 import pickle
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +22,24 @@ from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 import cumae
-from cumae import InvalidData, exact
+from cumae import InvalidData, InvalidParameter, exact
 from cumae.data import SomeRows
 from cumae.ensembles import trainer as shards
 from cumae.ensembles.ensemble import Ensemble
 from cumae.errors import LiveState
-from cumae.predictors import recipes
-from cumae.predictors.everlasting import phases
+from cumae.predictors import recipes, waiting
+from cumae.predictors.answering import events
+from cumae.predictors.everlasting import keeping, phases, renewal
+from cumae.predictors.everlasting import state as states
 from cumae.predictors.everlasting.rules import EverlastingRules
-from cumae.predictors.waiting import FreshRows, KeptRows
+from cumae.predictors.waiting import FreshRows, KeptRows, joined
 from tests.everlasting import N, X, Y, oracle, rows_of_phases
 from tests.forks import answer_in_a_fork
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
 RNG = np.random.default_rng(1)
+MOST_AT_ONCE = 12  # tables of calls that somebody who asks may join
 
 
 # Batches and counts
@@ -203,64 +207,103 @@ def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPa
     assert len(set(used)) == len(used)
 
 
-@pytest.mark.claim("LATE", "FRESH", "STORE")
+Seen = list[tuple[str, int]]  # what ran, and in which thread
+
+# What takes a time that grows with rows: of all kinds of oracles, of some, and of those in files.
+SPIED: list[tuple[Any, str]] = [
+    (phases.PhaseSetup, "train"),
+    (phases.NextRows, "table"),
+    (phases.NextRows, "drawn"),
+    (recipes.Recipe, "kept_for"),
+    (EverlastingRules, "majority"),
+    (phases.OpenPhase, "packed"),
+    (Ensemble, "to_facts"),
+    (KeptRows, "rows"),
+    (KeptRows, "weights"),
+]
+SPIED_OF: dict[str, list[tuple[Any, str]]] = {
+    "queries": [(exact, "gaussian_bounds")],
+    "fresh": [(phases.ToLabel, "labelled"), (FreshRows, "all")],
+    "named": [(exact, "gaussian_bounds"), (KeptRows, "at")],
+}
+SPIED_IN_FILES = [(keeping, "sorted_rows"), (keeping, "first_of"), (states, "first_of")]
+
+
+def spy(monkeypatch: pytest.MonkeyPatch, spied: list[tuple[Any, str]]) -> Seen:
+    """Return the list of what will have run, and whenever many tables were joined."""
+    seen: Seen = []
+    for owner, name in spied:
+        own = vars(owner)[name]
+
+        def called(*given: Any, own: Any = own, name: str = name) -> Any:
+            seen.append((name, threading.get_ident()))
+            made: Any = own.fget if isinstance(own, property) else own
+            return made(*given)
+
+        monkeypatch.setattr(owner, name, property(called) if isinstance(own, property) else called)
+
+    def joining(parts: Any) -> Any:
+        if len(parts) > MOST_AT_ONCE:
+            seen.append(("joined", threading.get_ident()))
+        return joined(parts)
+
+    for module in (phases, renewal, waiting, events):
+        monkeypatch.setattr(module, "joined", joining)
+    return seen
+
+
+def ask_until_the_phase_changes(one: Any, *, named: bool) -> None:
+    for start in range(0, 2 * N, 10):
+        ids, who = range(N + start, N + start + 10), {}
+        if named:
+            who = {"users": ids, "clients": [start % 70] * 10, "query_ids": ids}
+        one.predict(RNG.random((10, 1)), **who)
+        if one.phase_ > 1:
+            return
+        if named:
+            with suppress(InvalidParameter):  # they have become rows of the next phase
+                one.add_labels(ids[:5], [1] * 5)
+
+
+@pytest.mark.claim("LATE", "FRESH", "STORE", "LABELLED", "USER")
 @pytest.mark.parametrize("stored", [False, True])
-@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("kind", SPIED_OF)
 def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
-    fresh: bool, stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who asks joins and labels no rows, draws no split, trains nothing and calibrates no noise.
 
-    Nor computes it the table from which noise of a new scale is drawn, or makes bytes of the
-    models. In a file it writes no more at the change of phases than what came after the mark, and
-    deletes a few old pieces at a time.
+    Nor does it compute the table from which noise of a new scale is drawn, or make bytes of models,
+    of rows that wait, or of ids.
     """
-    asking, seen = threading.get_ident(), []
-    bounds = exact.gaussian_bounds
-
-    def tabulated(*given: Any) -> Any:
-        seen.append(("gaussian_bounds", threading.get_ident()))
-        return bounds(*given)
-
-    monkeypatch.setattr(exact, "gaussian_bounds", tabulated)
-    spied: list[tuple[Any, str]] = [
-        (phases.PhaseSetup, "train"),
-        (phases.NextRows, "table"),
-        (phases.NextRows, "drawn"),
-        (recipes.Recipe, "kept_for"),
-        (EverlastingRules, "majority"),
-        (phases.OpenPhase, "packed"),
-        (Ensemble, "to_facts"),
-    ]
-    if not stored:  # when the phase changes, a file writes the rows that wait for a later one
-        spied += [(KeptRows, "rows"), (KeptRows, "weights"), *([(FreshRows, "all")] * fresh)]
-    if fresh:
-        spied += [(phases.ToLabel, "labelled")]
-    for kind, name in spied:
-        own = vars(kind)[name]
-
-        def called(self: Any, *given: Any, own: Any = own, name: str = name) -> Any:
-            seen.append((name, threading.get_ident()))
-            made: Any = own.fget if isinstance(own, property) else own
-            return made(self, *given)
-
-        monkeypatch.setattr(kind, name, property(called) if isinstance(own, property) else called)
+    monkeypatch.setattr(states, "AHEAD", 10)
+    spied = SPIED + SPIED_OF[kind] + SPIED_IN_FILES * stored
+    seen = spy(monkeypatch, spied)
     # Phases that grow have noise of another scale each; no other test has the same ones.
-    options = {"fresh": True, "growth": 2.0} if fresh else {"growth": 1.7}
-    one = oracle(late=0.25, background=True, epsilon=3.0 + 0.01 * stored, **options).fit(X, Y)
-    queries = RNG.random((2 * N, 1))
-    if fresh:
-        one.add_unlabelled(queries)
+    own: dict[str, dict[str, Any]] = {
+        "queries": {"growth": 1.7, "epsilon": 3.0 + 0.01 * stored},
+        "fresh": {"fresh": True, "growth": 2.0, "epsilon": 3.0},
+        "named": {
+            "growth": 1.7,
+            "epsilon": 3.02 + 0.01 * stored,
+            "user_ids": True,
+            "client_cap": 0.5,
+            "columns": [(0, 1)],
+        },
+    }
+    who = {"users": range(N)} if kind == "named" else {}
+    one = oracle(late=0.25, background=True, **own[kind]).fit(X, Y, **who)
+    if kind == "fresh":
+        one.add_unlabelled(RNG.random((2 * N, 1)))
     if stored:
         one.save_to(tmp_path / "oracle.db")
         one = cumae.open(tmp_path / "oracle.db")
     seen.clear()
-    for start in range(0, 2 * N, 10):
-        one.predict(queries[start : start + 10])
-    assert one.phase_ >= 2
-    tables = set() if fresh else {"gaussian_bounds"}
-    assert {name for name, _ in seen} == {name for _, name in spied} | tables
-    assert asking not in {thread for _, thread in seen}
+    ask_until_the_phase_changes(one, named=kind == "named")
+    assert one.phase_ == 2
+    joins = set() if kind == "fresh" else {"joined"}  # rows that were supplied came at once
+    assert {name for name, _ in seen} == {name for _, name in spied} | joins
+    assert threading.get_ident() not in {thread for _, thread in seen}
     one.close()
 
 

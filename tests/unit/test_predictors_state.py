@@ -32,6 +32,7 @@ from cumae.ensembles.blocks import FEW_BLOCK_ROWS, AskedInBlocks, block_rows
 from cumae.errors import LiveState
 from cumae.learners import PrivateLogisticRegression
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain
+from cumae.predictors.everlasting.keeping import SeenIds
 from cumae.predictors.everlasting.phases import OpenPhase
 from cumae.predictors.state import restore
 from cumae.predictors.waiting import KeptRows
@@ -182,7 +183,7 @@ def test_each_part_of_a_state_is_needed(coins: Callable[[int], None]) -> None:
         "concept class": lambda state: setattr(state, "kept", KeptRows()),
         "late": lambda state: setattr(state, "following", None),
         "memo": lambda state: state.phase.memo.clear(),
-        "users": lambda state: state.admission.seen.clear(),
+        "users": lambda state: setattr(state.admission, "seen", SeenIds()),
         "clients": lambda state: state.admission.of_client.clear(),
         "fresh": lambda state: setattr(state, "waiting", state.waiting.split(N)[1]),
         "own prior": lambda state: setattr(state, "trust", 0.0 if state.trust else 0.2),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cumae import Budget, BudgetExhausted, InvalidParameter, LiveState, UnknownCost
-from cumae.codec import FORMAT
+from cumae.codec import TEXT_FORMAT
 from cumae.predictors.bbl.costs import AfterDraw
 from cumae.privacy import (
     ZCDP,
@@ -397,14 +397,14 @@ def test_an_account_of_the_first_format_is_read(tmp_path: Path) -> None:
     path.write_text(json.dumps(plain | {"format": 1}), encoding="utf-8")
     budget = Budget.load(path)
     budget.spend(Pure(0.01))
-    assert json.loads(path.read_text(encoding="utf-8"))["format"] == FORMAT
+    assert json.loads(path.read_text(encoding="utf-8"))["format"] == TEXT_FORMAT
     assert Budget.load(path).spent == budget.spent
 
 
 @pytest.mark.parametrize("number", [0, 2, None, "1", 1.5])
 def test_another_format_is_refused(tmp_path: Path, number: Any) -> None:
     path, plain = _stored(tmp_path)
-    assert plain["format"] == FORMAT
+    assert plain["format"] == TEXT_FORMAT
     path.write_text(json.dumps(plain | {"format": number}), encoding="utf-8")
     with pytest.raises(InvalidParameter, match="format"):
         Budget.load(path)

@@ -16,9 +16,11 @@ from cumae import StoreFailed
 from cumae.checks.differences import difference
 from cumae.ensembles import trainer as shards
 from cumae.predictors import recipes
+from cumae.predictors.everlasting import state as states
 from cumae.store import pieces, writer
 from cumae.store.homes.home import ALL, Transaction
 from cumae.store.homes.sqlite import SqliteFile
+from cumae.store.pieces import of_epoch
 from tests.oracles import Where, oracle
 
 pytestmark = [
@@ -51,12 +53,8 @@ def ask(one: Any, count: int, start: int = 0) -> None:
     one.predict(QUERIES[start : start + count])
 
 
-def epochs(folder: Path) -> list[int]:
-    return sorted(int(one.stem.split("-")[1]) for one in folder.glob("epoch-*.key"))
-
-
-def test_parts_come_beside_answers_and_the_change_of_phases_names_them(where: Where) -> None:
-    one = where.oracle(**LATE)
+def watched_commits(one: Any) -> list[Transaction]:
+    """Return the list of all that an oracle commits from now on."""
     home = one._counter_.journal.writer.home
     written: list[Transaction] = []
     commit = home.commit
@@ -66,6 +64,16 @@ def test_parts_come_beside_answers_and_the_change_of_phases_names_them(where: Wh
         commit(change)
 
     home.commit = watched
+    return written
+
+
+def epochs(folder: Path) -> list[int]:
+    return sorted(int(one.stem.split("-")[1]) for one in folder.glob("epoch-*.key"))
+
+
+def test_parts_come_beside_answers_and_the_change_of_phases_names_them(where: Where) -> None:
+    one = where.oracle(**LATE)
+    written = watched_commits(one)
     ask(one, 379)
     assert ahead(one) == []
     ask(one, 1)
@@ -81,10 +89,11 @@ def test_parts_come_beside_answers_and_the_change_of_phases_names_them(where: Wh
     written.clear()
     ask(one, 1)
     assert one.phase_ == 2
-    whole = written[0].blobs
-    assert [blob.kind for blob in whole] == [pieces.WHOLE]
-    late = 40 * (8 + 16)  # bytes of the rows after the mark, and of their weights
-    assert sum(map(len, whole[0].parts)) < late + 8_000
+    whole, since = written[0].blobs
+    assert (whole.kind, since.kind) == (pieces.WHOLE, "1")
+    assert sum(map(len, whole.parts)) < 8_000
+    rows_since = 40 * (8 + 16)  # bytes of rows that came after others were frozen, with weights
+    assert sum(map(len, since.parts)) < rows_since + 300
     assert written[0].drop_below == 0
     for _ in range(30):
         ask(one, 1)
@@ -133,6 +142,7 @@ def test_copies_of_every_commit_go_on(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if the process had been killed after each commit."""
+    monkeypatch.setattr(states, "AHEAD", 8)
     _, one = oracle(tmp_path, **LATE)
     ask(one, 374)
     copies: list[Path] = []
@@ -161,6 +171,93 @@ def test_copies_of_every_commit_go_on(
         assert (stored.phase_, stored.answered_) == (3, 850), copy
         stored.close()
         assert epochs(copy.with_name("oracle.db.keys")) == [3], copy
+
+
+def named(one: Any, start: int, count: int) -> None:
+    """Ask with all ids that there are, and tell the labels of some of these queries."""
+    ids = range(start, start + count)
+    one.predict(
+        QUERIES[start : start + count],
+        users=[f"user {place if place % 9 else 0}" for place in ids],
+        clients=[place % 70 for place in ids],
+        query_ids=ids,
+    )
+    one.add_labelled(QUERIES[:2], [0, 1], users=[f"told {start}", f"user {start}"])
+
+
+def supplied(one: Any, start: int, count: int) -> None:
+    ask(one, count, start)
+    one.add_unlabelled(QUERIES[start : start + 3])
+
+
+NAMED = {"user_ids": True, "client_cap": 0.5}
+LISTS: dict[str, tuple[dict[str, Any], Any]] = {
+    "named": (NAMED, named),
+    "priors": ({**NAMED, "prior": None, "prior_share": 0.3, "columns": [(0, 1)]}, named),
+    "fresh": ({"fresh": True, "growth": 2.0}, supplied),
+    "memo": ({"memoize": True}, lambda one, start, count: ask(one, count, start // 2)),
+}
+
+
+@pytest.mark.claim("USER", "LABELLED", "FRESH", "MEMO")
+@pytest.mark.parametrize("kind", LISTS)
+def test_what_was_frozen_and_what_came_later_are_one_state(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "AHEAD", 8)
+    more, call = LISTS[kind]
+    path, one = oracle(tmp_path, **LATE, **more)
+    if kind == "fresh":
+        one.add_unlabelled(QUERIES[:900])
+    asked = told = 0
+    while one.phase_ < 3:
+        following = one._state_.following
+        call(one, asked, 3)
+        asked += 3
+        waits = [
+            place for place in range(asked) if one._state_.hide(place) in one._state_.query_places
+        ]
+        if waits and following is one._state_.following:
+            one.add_labels([waits[0], waits[-1]], [1, told % 2])  # frozen ones, too, and twice
+            told += 1
+        if asked % 30 == 0 or (following is not None and one._state_.following is None):
+            known = one._state_.to_facts()
+            writer = one._counter_.journal.writer
+            blobs = of_epoch(writer.home.blobs(), writer.totals.epoch)
+            given = ("EverlastingPredictor", writer.seal, None, writer.oracle_key)
+            found, *_ = pieces.rebuilt(blobs, *given, writer.home.parts)
+            assert not difference(known, found.to_facts())
+    assert kind in ("fresh", "memo") or told > 30
+    known = one._state_.to_facts()
+    one.close()
+    again = cumae.open(path)
+    assert not difference(known, again._state_.to_facts())
+    again.close()
+
+
+@pytest.mark.parametrize("kind", ["named", "fresh"])
+def test_a_change_of_phases_writes_as_much_however_many_rows_wait(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "AHEAD", 8)
+    more, call = LISTS[kind]
+    sizes = []
+    for late in (0.1, 0.4):
+        folder = tmp_path / str(late)
+        folder.mkdir()
+        _, one = oracle(folder, **LATE | more | {"late": late})
+        written = watched_commits(one)
+        if kind == "fresh":
+            one.add_unlabelled(QUERIES[: 500 + round(2_000 * late)])
+        asked = 0
+        while one.phase_ == 1:
+            call(one, asked, 10)
+            asked += 10
+        (change,) = [one for one in written if pieces.WHOLE in {blob.kind for blob in one.blobs}]
+        chain = [blob for blob in change.blobs if blob.number > 0]
+        sizes.append(sum(len(part) for blob in chain for part in blob.parts))
+        one.close()
+    assert abs(sizes[0] - sizes[1]) < 20  # digits of counts
 
 
 def test_a_backup_from_in_between_can_go_on(tmp_path: Path) -> None:

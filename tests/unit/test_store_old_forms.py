@@ -16,7 +16,7 @@ import pytest
 
 import cumae
 from cumae import InvalidParameter, StoreFailed, store
-from cumae.codec import from_bytes, to_bytes
+from cumae.codec import FORMAT, from_bytes, to_bytes
 from cumae.predictors.estimators import estimator_from_plain
 from cumae.privacy import Guarantee
 from cumae.store.homes.sqlite import SqliteFile
@@ -29,6 +29,7 @@ STORED = Path(__file__).parent.parent / "stored"
 FIRST = ["format_1", "format_1_ids", "format_2"]
 THIRD = sorted(f"format_3/{folder.name}" for folder in (STORED / "format_3").iterdir())
 FOURTH = sorted(f"format_4/{folder.name}" for folder in (STORED / "format_4").iterdir())
+FIFTH = sorted(f"format_5/{folder.name}" for folder in (STORED / "format_5").iterdir())
 
 
 def copied(form: str, folder: Path) -> Path:
@@ -119,7 +120,7 @@ def test_an_oracle_of_an_older_format_is_written_anew_and_goes_on(
     oracle.close()
     with SqliteFile(path, reading=True) as home:
         assert [blob.kind for blob in home.blobs()] == ["state"]
-        assert home.meta()["format"] == "5"
+        assert home.meta()["format"] == str(FORMAT)
     again = cumae.open(path)
     assert store.status(path).totals.epoch == after.epoch  # once is enough
     assert same(again._state_.to_facts(), facts)
@@ -128,6 +129,40 @@ def test_an_oracle_of_an_older_format_is_written_anew_and_goes_on(
         if form.endswith("_text"):
             asked = pd.DataFrame({"size": [0.1, 0.9], "word": ["ja", "nein"]})
         assert len(again.predict(asked, **WHO.get(form, {}))) == 2
+    again.close()
+
+
+@pytest.mark.parametrize("form", FIFTH)
+def test_an_oracle_that_was_written_ahead_by_an_older_version_goes_on(
+    form: str, tmp_path: Path
+) -> None:
+    """Format 5 wrote the models alone ahead; its states are read as they are."""
+    path = copied(form, tmp_path)
+    before = store.status(path).totals
+    known = json.loads((STORED / form / "known.json").read_text(encoding="utf-8"))
+    oracle = cumae.open(path)
+    state = oracle._state_
+    found = {
+        "answered": state.answered,
+        "remaining": "inf" if oracle.remaining_ == math.inf else oracle.remaining_,
+        "phase": oracle.phase_,
+        "kept": state.kept.n_rows,
+        "waiting": len(state.waiting),
+        "users": len(state.admission.seen),
+    }
+    assert found == known
+    assert store.status(path).totals.epoch == before.epoch
+    count = 1_500 if form.endswith("fresh") else 600
+    ids = range(1_000, 1_000 + count)  # of nobody who has asked
+    who = {"users": ids, "clients": ids} if form.endswith("users") else {}
+    oracle.predict(np.linspace(0.0, 1.0, count)[:, None], **who)
+    assert oracle.phase_ > known["phase"]
+    facts = oracle._state_.to_facts()
+    oracle.close()
+    with SqliteFile(path, reading=True) as home:
+        assert home.meta()["format"] == str(FORMAT)
+    again = cumae.open(path)
+    assert same(again._state_.to_facts(), facts)
     again.close()
 
 

@@ -284,6 +284,41 @@ def test_a_classifier_that_loses_to_a_guess_says_so_before_it_pays() -> None:
     assert not budget.history
 
 
+# "Of my 800 patients 22 died. It said that privacy costs 0.2 points, and its trees knew nothing."
+
+
+def test_few_rows_without_declared_shares_are_warned_of_before_the_payment() -> None:
+    X, y = patients(bool)
+    budget = Budget(0.5, 1e-6)  # which does not hold enough: the warning comes first
+    model = PrivateClassifier(1.0, 1e-6, columns=KNOWN, budget=budget)
+    with (
+        pytest.warns(TooFewRows, match="declare class shares. With 3 % in one class, say, no"),
+        pytest.raises(BudgetExhausted),
+    ):
+        model.fit(X[:300], y[:300])
+    model.set_params(class_shares={1: 0.5})
+    with warnings.catch_warnings(record=True) as heard, pytest.raises(BudgetExhausted):
+        model.fit(X[:300], y[:300])
+    assert not heard
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_no_sentence_of_a_plan_compares_trees_with_trees(delta: float) -> None:
+    advice = plan(800, columns=[(-1, 1)] * 8, delta=delta)
+    assert advice.best is not None
+    assert advice.best.expected is not None
+    assert advice.best.route.name == "trees"
+    behind = 100 * advice.best.expected.usual
+    assert f"about {behind:.1f} points of accuracy less than a usual model" in advice.sentence
+    assert "0.2 points" not in advice.sentence
+
+
+def test_a_delta_of_0_does_not_change_what_trees_are_behind() -> None:
+    """It counted as if a usual model could learn all, and privacy cost 35 points."""
+    pure, usual = (plan(5_000, columns=[(0, 1)] * 2, delta=one)["trees"] for one in (0.0, 1e-6))
+    assert pure.expected == usual.expected
+
+
 # "My estimator has no say, and nothing told me."
 
 

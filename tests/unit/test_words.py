@@ -105,6 +105,7 @@ def test_a_point_between_thousands_goes_with_a_decimal_comma() -> None:
         (["1,5"], (0, 9), "'decimal': ','"),
         (["31.12.2024"], dt.date(2020, 1, 1), "'format': '%d.%m.%Y'"),
         (["perhaps"], bool, "neither true nor false"),
+        (["oui"], bool, "{'yes': 'J', 'no': 'N'}"),
     ],
 )
 def test_messages_about_cells_say_what_to_declare(

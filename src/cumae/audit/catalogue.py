@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +25,7 @@ from cumae.progress import Progress
 FIRST_SHARE = 0.75  # of the time of a target, for the first attack on it and the planted bug
 PLANT_SHARE = 0.4  # of that, for the planted bug
 MANY_RUNS = 1_000  # counted runs that every target should have
+NO_TIME = ": no time was left."
 TWICE = "spending twice what it claims, planted"
 
 _PREDICTORS = {**everlasting.ATTACKS, **attacks.ATTACKS}
@@ -202,7 +204,7 @@ def audit_all(
             if turn.first:  # others may have taken longer than they should
                 left = max(left, seconds * turn.weight / total / 2)
             elif time_left <= 0:
-                left_out.append(f"{turn.attack.name}: no time was left.")
+                left_out.append(f"{turn.attack.name}{NO_TIME}")
                 continue
             try:
                 found[turn.attack.name] = audit(
@@ -219,6 +221,25 @@ def audit_all(
             bar.advance()
     names = [one.name for attack in chosen for one in (attack, attack.on_plant) if one is not None]
     return [found[name] for name in names if name in found], left_out
+
+
+def in_short(left_out: Sequence[str]) -> list[str]:
+    """Return lines about attacks that were left out, with one for all that had no time left.
+
+    Parameters
+    ----------
+    left_out : sequence of str
+        Which attacks were left out, and why.
+    """
+    others = [line for line in left_out if not line.endswith(NO_TIME)]
+    late = Counter(audited(line) for line in left_out if line.endswith(NO_TIME))
+    if late:
+        counts = ", ".join(f"{name} {count:,}" for name, count in late.items())
+        others.append(
+            f"{late.total():,} further attacks, because no time was left: {counts}. More seconds, "
+            "or the name of a target, plays them; --report and --json name each of them."
+        )
+    return others
 
 
 class Turn(NamedTuple):

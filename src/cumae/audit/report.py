@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from cumae.arrays import Floats
-from cumae.audit.results import BROKEN, RELEASES, WHOLE, Audit, Claimed
+from cumae.audit.results import BROKEN, CANNOT_TELL, CAUGHT, RELEASES, WHOLE, Audit, Claimed
 
 HEADER = (
     *("attack", "measure", "claimed", "at least", "could be"),
@@ -30,7 +30,8 @@ claim is BROKEN: the guarantee is false. "cannot tell" means that "could be" is 
 it would take more runs, or the claim is empty. A bound far below its claim does not mean that the
 claim is loose: another attacker may do better, and few runs prove little. "share" is measured /
 claimed; what is missing to 100% is the gap between the two. Lines with "planted" show the same
-attack on code with a bug, which it should catch: one that is "not caught" needs more runs."""
+attack on code with a bug, which it should catch: one that is "not caught" needs more runs, as does
+one that "cannot tell"."""
 LEVELS = {
     RELEASES: "Releases: sums, votes or scores are computed once in each world, and noise is drawn "
     "anew in each run.",
@@ -313,6 +314,22 @@ def certainty(audits: Sequence[Audit]) -> str:
         f"All bounds together are right with a chance of at least {together(audits):.7g}; "
         '"runs" are those in each world that they were counted on.'
     )
+
+
+def caught_bugs(audits: Sequence[Audit]) -> str:
+    """Return how many planted bugs were caught, and how many had too few runs; "" without any.
+
+    Parameters
+    ----------
+    audits : sequence of Audit
+        The results, with those of planted bugs.
+    """
+    verdicts = [one.verdict for one in audits if one.planted]
+    if not verdicts:
+        return ""
+    text = f"Planted bugs: {verdicts.count(CAUGHT):,} of {len(verdicts):,} were caught"
+    few = verdicts.count(CANNOT_TELL)
+    return f"{text}; {few:,} had too few runs to tell." if few else f"{text}."
 
 
 def _listed(title: str, lines: Sequence[str]) -> str:

@@ -130,16 +130,16 @@ class Audit:
     def verdict_on(self, measure: str) -> str:
         """Return "BROKEN" if a bound is above its claim, and "not broken" otherwise.
 
-        It is "cannot tell" if not even an attacker who is right in each of the runs would get a
-        bound above the claim. Of a planted bug it is "caught" or "not caught".
+        Of a planted bug it is "caught" or "not caught". In both cases it is "cannot tell" if not
+        even an attacker who is right in each of the runs would get a bound above the claim.
         """
         claimed = getattr(self.claimed, measure)
         above = getattr(self, measure) > claimed
-        if self.planted:
-            return CAUGHT if above else MISSED
         if above:
-            return BROKEN
-        return NOT_BROKEN if self.could_have_proven(measure) > claimed else CANNOT_TELL
+            return CAUGHT if self.planted else BROKEN
+        if not self.could_have_proven(measure) > claimed:
+            return CANNOT_TELL
+        return MISSED if self.planted else NOT_BROKEN
 
     def could_have_proven(self, measure: str) -> float:
         """Return the bound of an attacker who is right in each of these runs: a leak of everything.

@@ -17,7 +17,7 @@ from cumae.checks.differences import difference
 from cumae.checks.shards import demand
 from cumae.codec import from_bytes, to_bytes
 from cumae.mechanisms import Spent
-from cumae.predictors.answering.calls import Asked, Call, Step, StepAhead
+from cumae.predictors.answering.calls import AnyStep, Asked, Call
 from cumae.predictors.answering.counter import Counter
 from cumae.predictors.answering.events import Answered, Entered, Event, Whole
 from cumae.predictors.answering.journal import Journal
@@ -242,9 +242,9 @@ class _WatchedDesk:
         self._counter.demand_reserved(len(part.rows))
         return self._drawn(lambda: self._desk._answers(part, *given), "_answers")
 
-    def _due(self, *given: Any, **named: Any) -> Step | StepAhead | None:
+    def _due(self, *given: Any, **named: Any) -> AnyStep | None:
         with self._counter.unchanged("_due"):
-            step: Step | StepAhead | None = self._desk._due(*given, **named)
+            step: AnyStep | None = self._desk._due(*given, **named)
         if step is None:
             return None
         make = step.make

@@ -147,7 +147,7 @@ def audit(
             chosen, runs=runs, seconds=seconds, confidence=confidence, n_jobs=jobs
         )
     few = catalogue.reasons_for_few(audits, runs)
-    _tell(audits, {"Few runs": few, "Left out": too_slow})
+    _tell(audits, {"Few runs": few, "Left out": catalogue.in_short(too_slow)})
     left_out += [*few, *too_slow]
     settings = {
         "cumae": __version__,
@@ -176,7 +176,7 @@ def _tell(audits: Sequence[Audit], lists: Mapping[str, Sequence[str]]) -> None:
 
     best = report.strongest(audits)
     typer.echo(f"{report.table(audits)}\n\n{report.plot(best, report.plant_of(best, audits))}\n")
-    typer.echo(report.certainty(audits))
+    typer.echo("\n".join(filter(None, [report.certainty(audits), report.caught_bugs(audits)])))
     for title, entries in lists.items():
         if entries:
             typer.echo(f"\n{title}:\n" + "\n".join(f"- {line}" for line in entries))

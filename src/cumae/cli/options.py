@@ -104,7 +104,9 @@ OraclePath = Annotated[
 Keys = Annotated[
     str | None,
     typer.Option(
-        "--keys", metavar="COMMAND", help="What keeps the keys: a command, or folder:PATH."
+        "--keys",
+        metavar="COMMAND",
+        help="A command that keeps the oracle's keys, or folder:PATH; else a folder beside it.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -130,6 +132,22 @@ Unlabelled = Annotated[
         "generic, label-boost and iter-label-boost.",
     ),
 ]
+OutFile = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="OUT",
+        help="A model (model.json, may be published; - for standard output) or an oracle "
+        "(oracle.db, must not be).",
+    ),
+]
+MaxQueries = Annotated[
+    int | None,
+    typer.Option(
+        "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
+    ),
+]
 Engine = Annotated[
     str | None,
     typer.Option(
@@ -146,12 +164,16 @@ DryRun = Annotated[
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", metavar="NAME", help="Of CSV files that are not UTF-8: latin-1, say."
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of CSV files that are not UTF-8: latin-1, for example.",
     ),
 ]
 Separator = Annotated[
     str | None,
     typer.Option(
-        "--separator", metavar="LETTER", help="Between the cells of CSV, if the header misleads."
+        "--separator",
+        metavar="LETTER",
+        help="Letter between cells of CSV files; found in the header if not given.",
     ),
 ]

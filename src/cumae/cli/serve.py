@@ -14,23 +14,29 @@ def serve(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL]...", help="Oracles and published models; the file names them."
+            metavar="[MODEL]...",
+            help="Oracles (files or addresses) and published models, each named after its file.",
         ),
     ] = None,
     config: Annotated[
         str | None,
-        typer.Option("--config", metavar="FILE", help="All settings, as TOML; no other option."),
+        typer.Option(
+            "--config", metavar="FILE", help="A TOML file with all settings, instead of options."
+        ),
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="Where to listen: 127.0.0.1 by default.")
+        str | None, typer.Option("--host", help="The address to listen at: 127.0.0.1 by default.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", help="8080 by default; 0 for any that is free.")
+        int | None,
+        typer.Option("--port", help="The port: 8080 by default; 0 for one that is free."),
     ] = None,
     access: Annotated[
         str | None,
         typer.Option(
-            "--access", metavar="FILE", help="Keys of clients, which `cumae keys new` makes."
+            "--access",
+            metavar="FILE",
+            help="The file of clients' keys, which `cumae keys new` makes.",
         ),
     ] = None,
     tls_cert: Annotated[
@@ -40,7 +46,7 @@ def serve(
         str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the certificate.")
     ] = None,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="A proxy in front has TLS.")
+        bool, typer.Option("--behind-proxy", help="A proxy in front of the server ends TLS.")
     ] = False,
     schedule: Annotated[
         str | None,
@@ -50,13 +56,17 @@ def serve(
     ] = None,
     keys: Keys = None,
 ) -> None:
-    """Answer programs that speak the Open Inference Protocol, KServe's or MLflow's.
+    """Answer programs by the protocols of inference servers, and people in a browser.
 
-    One process has an oracle in a file open. SIGTERM ends it: what waits is answered, oracles are
-    closed, and the exit code is 0.
+    Programs speak the Open Inference Protocol, KServe's or MLflow's. An oracle in a file can be
+    open in one process only. Ctrl-C or SIGTERM stops the server: requests that wait are answered,
+    oracles are closed, and the exit code is 0.
 
     Example: `cumae serve oracle.db model.json --access access.json`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(config, access, tls_cert, tls_key, *(models or ()))
     from cumae.errors import InvalidParameter  # noqa: PLC0415
     from cumae.serve import run  # noqa: PLC0415
     from cumae.serve.settings import (  # noqa: PLC0415

@@ -18,6 +18,7 @@ from cumae.codec.packed import from_bytes, to_bytes
 from cumae.codec.plain import (
     FORMAT,
     TAG,
+    TEXT_FORMAT,
     TEXT_FORMATS,
     PlainReader,
     PlainWriter,
@@ -43,6 +44,7 @@ __all__ = [
     "FORMAT",
     "LONG",
     "TAG",
+    "TEXT_FORMAT",
     "TEXT_FORMATS",
     "Part",
     "PlainReader",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cumae.codec.plain import FORMAT, TEXT_FORMATS, from_plain, to_plain
+from cumae.codec.plain import TEXT_FORMAT, TEXT_FORMATS, from_plain, to_plain
 from cumae.codec.registry import Part, by_dict, cannot_be_stored, class_named, name_of
 from cumae.errors import CumaeError, InvalidParameter
 
@@ -36,7 +36,7 @@ def stored(learner: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     kind = name_of(type(learner))
     fitted = {name: to_plain(value) for name, value in vars(learner).items() if name[-1:] == "_"}
     plain = {name: to_plain(value) for name, value in parameters.items()}
-    return {"format": FORMAT, "kind": kind, "params": plain, "fitted": fitted}
+    return {"format": TEXT_FORMAT, "kind": kind, "params": plain, "fitted": fitted}
 
 
 def rebuilt(plain: dict[str, Any], form: str) -> Any:
@@ -61,7 +61,7 @@ def rebuilt(plain: dict[str, Any], form: str) -> Any:
     """
     try:
         if plain["format"] not in TEXT_FORMATS:
-            raise InvalidParameter(f"format {plain['format']!r} is not {FORMAT}.")
+            raise InvalidParameter(f"format {plain['format']!r} is not {TEXT_FORMAT}.")
         kind = class_named(form, plain["kind"])
         params = {name: from_plain(value) for name, value in plain["params"].items()}
         fitted = {name: from_plain(value) for name, value in plain["fitted"].items()}

@@ -24,9 +24,10 @@ from cumae.codec.registry import (
 )
 from cumae.errors import InvalidParameter
 
-FORMAT = 5  # of everything that is stored
-# Formats of models and accounts: their text has been the same since the first.
-TEXT_FORMATS = (1, 4, FORMAT)
+FORMAT = 6  # of oracles and accounts in a file or in a database
+# Formats of models and accounts as text, which has been the same since the first.
+TEXT_FORMATS = (1, 4, 5)
+TEXT_FORMAT = TEXT_FORMATS[-1]
 TAG = "$"  # marks a dict that stands for something that JSON does not have
 LONGEST = 1 << 14_000  # integers beyond are written in hex: Python refuses to print them
 TYPES = {"bool": bool, "int": int, "float": float}  # that declare a column

@@ -31,6 +31,7 @@ from cumae.errors import InvalidData, InvalidParameter
 Declared: TypeAlias = Mapping[Any, Any] | Sequence[Any] | None
 
 WRITTEN = {  # what to declare about text, by what a column holds
+    "booleans": " Other codes are declared as {'yes': 'J', 'no': 'N'}, say.",
     "numbers": " Numbers such as 1.234,5 need the entry 'decimal': ',' in their declaration.",
     "dates": " Dates such as 31.12.2024 need the entry 'format': '%d.%m.%Y' in their declaration.",
 }

@@ -23,7 +23,7 @@ from cumae.data.rows import (
 )
 from cumae.errors import InvalidData, shown
 from cumae.extras import pa, pq
-from cumae.filesystems import Paths, Place, places_of_files
+from cumae.filesystems import FileAddress, Paths, places_of_files
 
 
 class ParquetRows(RowSource):
@@ -72,7 +72,7 @@ class ParquetRows(RowSource):
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         self._paths = places_of_files(paths, storage_options or {})
-        self._groups: list[tuple[Place, int, int]] = []  # file, row group of it, rows of that
+        self._groups: list[tuple[FileAddress, int, int]] = []  # file, row group of it, rows of that
         for place, path in enumerate(self._paths):
             with _opened(path) as file:
                 if not place:
@@ -232,7 +232,7 @@ class ParquetRows(RowSource):
 
 
 @contextlib.contextmanager
-def _opened(place: Place) -> Iterator[Any]:
+def _opened(place: FileAddress) -> Iterator[Any]:
     with place.opened() as source:
         found = None
         with contextlib.suppress(OSError, pa.ArrowInvalid):

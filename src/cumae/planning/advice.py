@@ -109,9 +109,10 @@ class Prospect:
             text += f" About {self.figure}."
             text += f" {self.constant}" if self.constant else ""
         if self.expected is not None:
-            behind = f"{100 * self.expected.behind:.1f} points behind the best private route"
-            text += f" Privacy costs about {self.expected} against the same model without "
-            text += f"privacy, and {100 * self.expected.usual:.1f} against a usual one; {behind}."
+            usual, behind = (100 * one for one in (self.expected.usual, self.expected.behind))
+            text += f" About {usual:.1f} points behind a usual model without privacy, "
+            text += f"{behind:.1f} behind the best private route, and {self.expected} behind the "
+            text += "same model without privacy."
         return " ".join([text, *self.outlook.warnings])
 
     @property
@@ -166,13 +167,14 @@ class Advice:
         else:
             goal = BEST_AT[self.situation.compared]
             sentence += f"of {count} routes that can run it is likely to be {goal}"
+        equal = "If classes are of equal size, it has" if self._supposes_equal else ""
         if best.figure is not None:
-            sentence += f", with about {best.figure}{self._usual(best.figure)}"
-        if best.expected is not None:
-            sentence += ". If classes are of equal size," if self._supposes_equal else ", and"
-            sentence += f" privacy is likely to cost {best.expected} of accuracy against the "
-            sentence += "same model without privacy, and about "
-            sentence += f"{100 * best.expected.usual:.1f} against a usual model without privacy"
+            start = f". {equal} about " if equal else ", with about "
+            sentence += f"{start}{best.figure}{self._usual(best.figure)}"
+        elif best.expected is not None:
+            start = f". {equal} about " if equal else ", with about "
+            sentence += f"{start}{100 * best.expected.usual:.1f} points of accuracy less than a "
+            sentence += "usual model without privacy"
         if best.figure is None:
             place, share = best_guess("accuracy", self.situation.shares, self.situation.misses)
             sentence += f"; always saying {self.situation.classes[place]} gets {100 * share:.1f} %"
@@ -236,6 +238,11 @@ class Advice:
             "Classes are taken to be of equal size, because their shares are not declared. If one "
             f"is rare, forecasts are far too good: declare class shares.{self._if_rare}"
         )
+
+    @property
+    def blind_if_rare(self) -> str:
+        """The same caution, if no route could rank, were one of two classes rare; else ""."""
+        return self.assumed if self.assumed and self._if_rare else ""
 
     @property
     def _supposes_equal(self) -> bool:

@@ -259,6 +259,8 @@ class PrivateClassifier(PrivateEstimator):
             warn(advice.constant, ConstantAnswers)
         if advice.loses_to_a_guess:
             warn(advice.loses_to_a_guess, TooFewRows)
+        if advice.blind_if_rare:
+            warn(advice.blind_if_rare, TooFewRows)
         model = best.route.estimator(replace(advice.situation, columns=self.columns))
         return best.route, model.set_params(budget=self.budget, random_state=self.random_state)
 

@@ -85,6 +85,20 @@ def as_rows(hidden: Iterable[bytes]) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(hidden), dtype=np.uint8).reshape(-1, ID_BYTES)
 
 
+def sorted_rows(hidden: Iterable[bytes]) -> NDArray[np.uint8]:
+    """Return hidden ids as ``as_rows`` does, in the order of their bytes.
+
+    Examples
+    --------
+    >>> from cumae.predictors.ids import from_rows, sorted_rows
+    >>> from_rows(sorted_rows([b"b" * 16, b"a" * 16]))[0]
+    b'aaaaaaaaaaaaaaaa'
+    """
+    table = as_rows(hidden)
+    high, low = np.ascontiguousarray(table).view(">u8").T.astype(np.uint64)
+    return np.ascontiguousarray(table[np.lexsort((low, high))])
+
+
 def from_rows(table: NDArray[np.uint8]) -> list[bytes]:
     """Return what ``as_rows`` was given."""
     return [row.tobytes() for row in table]

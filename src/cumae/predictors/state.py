@@ -24,6 +24,7 @@ from cumae.predictors.answering.events import Charged, Event
 from cumae.privacy import Cost
 from cumae.randomness import Source
 
+ARRAY_FORMATS = (5, FORMAT)  # the same facts
 STATE, CHECK = "state", "check"  # names of the arrays that hold a stored one and its checksum
 BLOCKS = 256  # a crash costs this part of the answers of a phase at most
 
@@ -191,7 +192,7 @@ class State(ABC):
             if crc32(content.tobytes()) != check[0]:  # a damaged row would be read as another one
                 raise _broken()
             facts = from_bytes(content.tobytes())
-            if facts["format"] != FORMAT:
+            if facts["format"] not in ARRAY_FORMATS:
                 raise InvalidParameter(
                     f"these arrays have format {facts['format']!r}, but this version of cumae "
                     f"reads format {FORMAT}; restore them with the version that wrote them."

@@ -21,7 +21,7 @@ from cumae.concepts import Keyed
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import refuse_within
 from cumae.mechanisms import Coins
-from cumae.predictors.answering.calls import Asked, Call, ProposedAnswers, Step, StepAhead
+from cumae.predictors.answering.calls import AnyStep, Asked, Call, ProposedAnswers
 from cumae.predictors.answering.counter import Counter
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.base import Predictor, Training, check_fitted
@@ -371,7 +371,7 @@ class StatefulPredictor(Predictor):
     def _no_answers(self, asked: Asked) -> Integers:
         return np.zeros((0, len(self.classes_)) if asked.as_counts else 0, dtype=np.int64)
 
-    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | StepAhead | None:
+    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> AnyStep | None:
         """Return the step to the next phase that is due now: here there are no phases."""
 
     def _ended(self, answered: int, asked: int) -> BudgetExhausted:

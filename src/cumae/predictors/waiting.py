@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,9 @@ import pandas as pd
 from cumae.arrays import Integers
 from cumae.claims import claim
 
-PART = 1_024  # rows that are kept as one table at most, where tables are cut
+PART = 1_024  # rows that are kept as one table at most, where tables are cut; tables joined at once
+
+Later: TypeAlias = Callable[[], dict[str, Any]]  # returns facts, in whichever thread
 
 
 @claim("EVER", "LABELLED", "UNV")
@@ -35,7 +37,8 @@ class KeptRows:
     def __init__(self) -> None:
         # Tables, each with the number of rows up to its end: no interrupt comes between the two.
         self._parts: list[tuple[int, Any, Any]] = []
-        self.labelled_places: set[int] = set()  # places of rows that got a label later
+        # Places of rows that got a label later, in the order in which they did.
+        self.labelled_places: dict[int, None] = {}
 
     @property
     def n_rows(self) -> int:
@@ -68,7 +71,7 @@ class KeptRows:
                 changed[part][place - ends[part]] = weight
         for part, own in changed.items():
             self._parts[part] = (*self._parts[part][:2], own)
-        self.labelled_places.update(np.where(places >= 0, places, ~places).tolist())
+        self.labelled_places.update(dict.fromkeys(np.where(places >= 0, places, ~places).tolist()))
 
     def at(self, places: Sequence[int]) -> tuple[Any, Any]:
         """Return the rows at some places, one at least, and their weights."""
@@ -97,8 +100,25 @@ class KeptRows:
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
-        labelled = np.array(sorted(self.labelled_places), dtype=np.int64)
-        return {"rows": self.rows, "weights": self.weights, "told": labelled}
+        return self.facts_later()()
+
+    def facts_later(self) -> Later:
+        """Return what makes the facts of the rows that there are now, while others may come.
+
+        This takes no time that grows with their number. Weights may be later ones.
+        """
+        parts, told = self._parts, self.labelled_places
+        n_parts, n_told = len(parts), len(told)
+
+        def facts() -> dict[str, Any]:
+            tables = parts[:n_parts]
+            return {
+                "rows": joined([rows for _, rows, _ in tables]),
+                "weights": joined([weights for _, _, weights in tables]),
+                "told": np.array(sorted(first_of(told, n_told)), dtype=np.int64),
+            }
+
+        return facts
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> KeptRows:
@@ -106,7 +126,7 @@ class KeptRows:
         found = cls()
         if facts["rows"] is not None:
             found.put(0, facts["rows"], facts["weights"])
-        found.labelled_places = set(facts["told"].tolist())
+        found.labelled_places = dict.fromkeys(facts["told"].tolist())
         return found
 
 
@@ -184,7 +204,16 @@ class FreshRows:
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
-        return {"first": self.first, "rows": self.all()}
+        return self.facts_later()()
+
+    def facts_later(self) -> Later:
+        """Return what makes the facts of the rows that there are now, as ``KeptRows`` does."""
+        first, parts, n_parts = self.first, self._parts, len(self._parts)
+
+        def facts() -> dict[str, Any]:
+            return {"first": first, "rows": joined([rows for _, rows in parts[:n_parts]])}
+
+        return facts
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> FreshRows:
@@ -195,10 +224,21 @@ class FreshRows:
         return found
 
 
+def first_of(growing: Mapping[Any, Any], count: int) -> dict[Any, Any]:
+    """Return so many first entries of a dict to which another thread may add some meanwhile."""
+    copy = dict(growing)  # in one step of the interpreter, as opposed to a loop
+    return dict(islice(copy.items(), count))
+
+
 def joined(parts: Sequence[Any]) -> Any:
     """Return tables of one kind as one table; None if there are none."""
     if not parts:
         return None
-    if isinstance(parts[0], pd.DataFrame):
-        return pd.concat(parts, ignore_index=True)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    join = _concatenated if isinstance(parts[0], pd.DataFrame) else np.concatenate
+    while len(parts) > PART:  # some at a time, so that other threads need not wait for all of them
+        parts = [join(parts[start : start + PART]) for start in range(0, len(parts), PART)]
+    return parts[0] if len(parts) == 1 else join(parts)
+
+
+def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(frames, ignore_index=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cumae.claims import claim
-from cumae.codec import FORMAT, TEXT_FORMATS
+from cumae.codec import TEXT_FORMAT, TEXT_FORMATS
 from cumae.errors import InvalidParameter
 from cumae.locks import FileLock, alone
 
@@ -78,7 +78,7 @@ def refuse_several_names(path: Path) -> None:
 @claim("BUDGET")
 def write_account(path: Path, account: dict[str, Any]) -> None:
     """Replace the file as a whole; once this returns, the new one survives a loss of power."""
-    plain = {"kind": KIND, "format": FORMAT, "account": account, "sha256": _digest(account)}
+    plain = {"kind": KIND, "format": TEXT_FORMAT, "account": account, "sha256": _digest(account)}
     file, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     try:
         with os.fdopen(file, "w", encoding="utf-8") as text:
@@ -121,7 +121,7 @@ def read_account(path: Path) -> dict[str, Any]:
     if plain.get("format") not in TEXT_FORMATS:
         raise InvalidParameter(
             f"path={str(path)!r} has a format that this version of cumae does not know; it knows "
-            f"{FORMAT}. Load it with a newer version."
+            f"{TEXT_FORMAT}. Load it with a newer version."
         )
     account = plain.get("account")
     if not isinstance(account, dict) or plain.get("sha256") != digest:

@@ -28,7 +28,7 @@ from cumae.claims import claim
 from cumae.serve import openapi
 from cumae.serve.access import Door, Limits, Who, not_allowed
 from cumae.serve.bodies import BodyReader, read_json
-from cumae.serve.errors import Refused, bad, refusal_of, too_large, unknown
+from cumae.serve.errors import Refused, bad, refusal_of, too_large, unknown, unsupported
 from cumae.serve.metrics import Metrics
 from cumae.serve.models import VERSION, House, Served
 from cumae.serve.protocol import v1, v2
@@ -91,9 +91,13 @@ class Request:
             names = [name for name, _ in scope["headers"]]
             if any(names.count(name) > 1 for name in single.intersection(headers)):
                 raise bad("a header of which there must be one is there twice")
-        self.has_body = b"transfer-encoding" in headers or headers.get(
-            b"content-length", b"0"
-        ) not in (b"0", b"")
+        coding = headers.get(b"transfer-encoding")
+        if coding is not None and coding.strip().lower() != b"chunked":
+            raise unsupported("a body comes whole or in chunks; pack it by Content-Encoding")
+        self.has_body = coding is not None or headers.get(b"content-length", b"0") not in (
+            b"0",
+            b"",
+        )
 
 
 Handler = Callable[[Request], Awaitable[Reply]]

@@ -55,6 +55,8 @@ class Served:
         self.is_oracle = isinstance(self.model, StatefulPredictor)
         self.columns, self.form = _form_of(self.model)
         self.labels = Labels(self.model.classes_.tolist())
+        # Else a cell that cannot be used refuses the request: where questions are public.
+        self.takes_any_cell = self.is_oracle and counter_of(self.model).state.protects_queries
         given = self.model.get_params(deep=False)
         self.names_users = bool(given.get("user_ids", False))
         self._caps_clients = given.get("client_cap") is not None
@@ -197,9 +199,9 @@ class Served:
         left = self._remaining
         found["for_ever"] = not math.isfinite(left)
         if self.is_oracle:
-            for name in ("phase_", "answered_"):
-                if hasattr(self.model, name):
-                    found[name.rstrip("_")] = getattr(self.model, name)
+            if hasattr(self.model, "phase_"):
+                found["phase"] = self.model.phase_
+            found["answered"] = int(counter_of(self.model).state.answered)
             found["remaining"] = _number(left)
         return found
 

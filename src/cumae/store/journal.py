@@ -67,6 +67,8 @@ class DurableJournal(Journal):
         self._unwritten: dict[bytes, tuple[str, Any, int]] = {}
         self._crossed: dict[bytes, tuple[str, Any, int]] = {}
         self._ahead: Ahead | None = None  # what is written of the next phase before it begins
+        # What has come since all that waits was frozen, and belongs to it; None before.
+        self._since: list[Event] | None = None
         self._process = os.getpid()
         self._end = weakref.finalize(self, _let_go, self._process, writer, reader, lock)
 
@@ -125,10 +127,11 @@ class DurableJournal(Journal):
             state, pieces, _ = rebuilt(blobs, *given)
             Whole(state).apply(self.state)
             self._crossed.clear()
-            self._ahead = None
+            self._ahead = self._since = None
         else:
             pieces = [piece for piece, _ in opened_pieces(blobs, before, seal)]
             for piece in pieces:
+                self._gather(piece.event)
                 piece.event.apply(self.state)
         self.used = self.state.used
         self._unwritten.clear()
@@ -185,10 +188,17 @@ class DurableJournal(Journal):
         change = Change() if self._change is None else self._change
         change.entries.append(said)
         change.events.append(event)
+        self._gather(event)
         self.used = used
         if self._change is None:
             self.check()
             self.commit(self._hand_over(change))
+
+    def _gather(self, event: Event) -> None:
+        """Remember what outlasts the phase, if the rest of that was frozen before."""
+        outlasting = None if self._since is None else event.outlasting()
+        if self._since is not None and outlasting is not None:
+            self._since.append(outlasting)
 
     @claim("STORE")
     def _enter(self, event: Entered) -> None:
@@ -211,8 +221,11 @@ class DurableJournal(Journal):
         self._crossed.clear()
         self._change, self._has_begun = Change() if gathering else None, True
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and isinstance(whole, Entered):
-            change.ahead, change.refers = ahead.due(0), True
+        if isinstance(whole, Entered):
+            since, self._since = self._since, None
+            if ahead is not None:
+                change.ahead, change.refers = ahead.due(0), True
+                change.events.extend(since or ())
         self.commit(self._hand_over(change, whole.state))
 
     @claim("STORE")
@@ -293,6 +306,10 @@ class DurableJournal(Journal):
             return None
         content = from_bytes(self.writer.seal.open([stored[1]], "answer", name.hex()))
         return content["body"], content["answer"], 0
+
+    @claim("STORE", "LATE")
+    def freeze(self) -> None:
+        self._since = []
 
     @claim("STORE", "LATE")
     def write_ahead(self, content: bytes, left: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from cumae.claims import claim
 from cumae.codec import from_bytes, to_bytes
 from cumae.errors import StoreFailed
-from cumae.predictors.answering.events import EVENTS, Event, Whole
+from cumae.predictors.answering.events import EVENTS, Entered, Event, Whole
 from cumae.predictors.state import State, broken_arrays, state_of
 from cumae.store.homes.home import Blob
 from cumae.store.sealed import PIECE, Seal
@@ -18,7 +18,9 @@ from cumae.store.sealed import PIECE, Seal
 WHOLE = "state"  # the kind of piece that holds a whole state; older ones have other names
 AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
 AHEAD = "ahead"  # the kind of what is written before the epoch that it belongs to
-WRITTEN, PHASE = "$ahead", "phase"  # the key of that epoch, instead of the phase itself
+# The key of that epoch, instead of all that was written ahead; in files of format 5, instead of
+# the models alone.
+WRITTEN, MODELS_WRITTEN = "$written", "$ahead"
 LEAST_PIECE_BYTES = 2**14  # bytes of a part that is written ahead
 
 
@@ -61,7 +63,9 @@ class AheadParts(NamedTuple):
 
 @claim("STORE")
 class Ahead:
-    """The models of the next phase, which are written in parts beside the last answers.
+    """All that grows with the rows of phases, which is written in parts beside the last answers.
+
+    These are the models of the next phase, and what waited for later ones when it was frozen.
 
     Parameters
     ----------
@@ -128,13 +132,14 @@ def sealed_piece(piece: Piece, head: bytes, seal: Seal, ahead: str = "") -> Blob
     seal : Seal
         Of the epoch.
     ahead : str
-        The name of the key under which its phase was written ahead, if it was.
+        The name of the key under which most of it was written ahead, if it was.
     """
     event, number = piece.event, piece.number
     whole = isinstance(event, Whole)
-    facts = event.to_facts()
-    if ahead:
-        facts[WRITTEN], facts[PHASE] = ahead, None
+    if ahead and isinstance(event, Entered):
+        facts = {**event.short_facts(), WRITTEN: ahead}
+    else:
+        facts = event.to_facts()
     facts[AFTER] = 0 if whole else piece.before
     facts[HEAD] = np.frombuffer(head, dtype=np.uint8)
     kind = WHOLE if whole else str(event.number)
@@ -200,10 +205,11 @@ def rebuilt(
     """
     first = blobs[0]
     facts = from_bytes(seal.open(first.parts, first.kind, first.number))
-    key = facts.pop(WRITTEN, "")
-    if key:
-        content = seal.open(parts(ahead_number(seal.epoch, key)), AHEAD, key)
-        facts[PHASE] = {"packed": np.frombuffer(content, dtype=np.uint8)}
+    models, key = facts.pop(MODELS_WRITTEN, ""), facts.pop(WRITTEN, "")
+    if models or key:
+        content = seal.open(parts(ahead_number(seal.epoch, models or key)), AHEAD, models or key)
+        written = {"phase": {"packed": np.frombuffer(content, dtype=np.uint8)}}
+        facts |= written if models else from_bytes(content)
     head, pieces = facts.pop(HEAD).tobytes(), []
     with broken_arrays():
         state = state_of(kind, {**facts, "secret": secret}, estimator)

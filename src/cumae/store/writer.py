@@ -16,7 +16,14 @@ from cumae.predictors.answering.events import Answered, Event, Whole
 from cumae.store.homes.home import Blob, Home, Sweep, Transaction
 from cumae.store.keys import Life, Mark, new_key_name
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal, following
-from cumae.store.pieces import AheadParts, Piece, ahead_number, sealed_ahead, sealed_piece
+from cumae.store.pieces import (
+    WHOLE,
+    AheadParts,
+    Piece,
+    ahead_number,
+    sealed_ahead,
+    sealed_piece,
+)
 from cumae.store.sealed import Seal
 
 SMALL = 64  # answers of an event that is merged with others
@@ -36,8 +43,8 @@ class Change:
     events : list of Event
         What changes the state. A whole state takes the place of everything before it.
     new_epoch : bool
-        Whether it is written under a new key; then it ends with a whole state, and is the last
-        change of all.
+        Whether it is written under a new key; then it has a whole state, and is the last change of
+        all. What was frozen before that state comes behind it.
     answers : dict from bytes to tuple of str and array
         Answers for retries: names, digests of the bodies, and what was answered.
     used, spare : int
@@ -45,7 +52,7 @@ class Change:
     ahead : AheadParts, or None
         Parts of the next phase that are written before it begins.
     refers : bool
-        Whether the phase of a new epoch was written ahead, with what this change has of it.
+        Whether most of that state was written ahead, with what this change has of it.
     """
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -219,7 +226,8 @@ class Writer:
         self.seal, self.totals, self.last = seal, totals, transaction.entries[-1]
         self.format = FORMAT
         if last.new_epoch:
-            self._begin_epoch(last.used + last.spare, transaction.blobs[-1].number)
+            first = next(one.number for one in transaction.blobs if one.kind == WHOLE)
+            self._begin_epoch(last.used + last.spare, first)
         elif transaction.prune_below:  # so that the mark names an entry that is there
             self._write_mark(last.used)
 

@@ -162,18 +162,14 @@ def check_free(path: str, *, force: bool) -> None:
         raise InvalidParameter(f"the disk of {path} has less than 64 MB left; make room first.")
 
 
-def check_new_oracle(path: str, keys: str | None = None) -> None:
-    """Refuse a place where no new oracle can be made, before anything is paid.
+def check_new_oracle(path: str) -> None:
+    """Refuse a place where no new oracle can be made, before anything is read.
 
     Parameters
     ----------
     path : str
         Where it will be.
-    keys : str, or None
-        What will keep its keys, as in ``save_to``.
     """
-    from cumae.store import check_new_keys  # noqa: PLC0415 - refuses if packages are not there
-
     if path == STANDARD:
         raise InvalidParameter("an oracle is a file, and cannot go to standard output.")
     if "://" in path:
@@ -186,6 +182,22 @@ def check_new_oracle(path: str, keys: str | None = None) -> None:
             )
     check_free(path, force=False)
     _beside(Path(path), private=True).unlink()
+
+
+def check_keys(path: str, keys: str | None) -> None:
+    """Refuse what cannot keep the keys of a new oracle, before anything is paid.
+
+    It takes seconds to load, so rows that may be refused come before it.
+
+    Parameters
+    ----------
+    path : str
+        Where the oracle will be.
+    keys : str, or None
+        What will keep its keys, as in ``save_to``.
+    """
+    from cumae.store import check_new_keys  # noqa: PLC0415 - refuses if packages are not there
+
     check_new_keys(path, keys)
 
 

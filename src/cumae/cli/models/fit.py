@@ -45,7 +45,9 @@ from cumae.cli.options import (
     Keys,
     Label,
     Link,
+    MaxQueries,
     NumberRange,
+    OutFile,
     Public,
     Schema,
     Separator,
@@ -60,16 +62,6 @@ if TYPE_CHECKING:
     from cumae.planning.advice import Advice
     from cumae.planning.routes import Situation
 
-OutFile = Annotated[
-    str,
-    typer.Option(
-        "-o",
-        "--out",
-        metavar="OUT",
-        help="A model (model.json, may be published; - for standard output) or an oracle "
-        "(oracle.db, must not be).",
-    ),
-]
 RouteOption = Annotated[
     RouteName,
     typer.Option(
@@ -88,12 +80,6 @@ ModelName = Annotated[
         help="publish: kernel, logistic, curves, booster; of a number: kernel, linear; release and "
         "everlasting: tree, ridge; or thresholds, intervals, points for a single column, or for "
         "ordered ones.",
-    ),
-]
-MaxQueries = Annotated[
-    int | None,
-    typer.Option(
-        "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
     ),
 ]
 AlgorithmOption = Annotated[
@@ -165,36 +151,34 @@ def fit(
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import messages_shown, say  # noqa: PLC0415
-    from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
+    from cumae.cli.files.output import Output, check_keys, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     need_one(classes, number_range, link)
+    if engine is not None:
+        given = (label, schema, classes, number_range, link, model, epsilon, delta)
+        refused = (goal, costs, threshold, class_shares, public, unlabelled, algorithm, keys)
+        _fit_there(Elsewhere(engine, data, *given), (*refused, dry_run or None), out, force, full)
+        return
     named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
     aims = (goal, costs, threshold, class_shares)
-    if number_range is not None:
-        refuse_classes(named, route, max_queries, aims)
-    elif named is None:
-        route = route_for(route, model, max_queries, out)
-    else:
-        _refuse_beside(route, model, *aims)
+    wanted = (route, model, max_queries, out)
+    route = _route_of(named, *wanted, aims, numbers=number_range is not None)
     oracle = number_range is None and _is_oracle(named, route, out)
     _check_names(out, keys, oracle=oracle)
     need_files(data, schema, public, unlabelled)
-    if engine is not None:
-        given = (label, schema, classes, number_range, link, model, epsilon, delta)
-        refused = (*aims, public, unlabelled, named, keys, dry_run or oracle or None)
-        _fit_there(Elsewhere(engine, data, *given), refused, out, (force, full, as_json))
-        return
     started = time.monotonic()
     with messages_shown(), contextlib.ExitStack() as stack:
         if oracle:
-            check_new_oracle(out, keys)
+            check_new_oracle(out)
         output = None if oracle else stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
         table = read_private(
             data, label, classes, schema, public, CsvForm(encoding, separator), unlabelled
         )
+        if oracle:
+            check_keys(out, keys)
         estimator: Any
         advice: Advice | None = None
         if number_range is not None:
@@ -221,18 +205,50 @@ def fit(
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
 
 
-def _fit_there(
-    there: Elsewhere, refused: Sequence[Any], out: str, flags: tuple[bool, bool, bool]
-) -> None:
-    """Fit to rows that stay on an engine, and write the model; flags are the last options."""
+def _route_of(
+    named: NamedAlgorithm | None,
+    route: RouteName,
+    model: str | None,
+    max_queries: int | None,
+    out: str,
+    aims: tuple[Any, ...],
+    *,
+    numbers: bool,
+) -> RouteName:
+    """Return the route that is taken; refuse options that exclude each other.
+
+    Parameters
+    ----------
+    named : NamedAlgorithm, or None
+        An algorithm that was asked for by its name.
+    route, model, max_queries, out : RouteName, str, int and str
+        As in ``fit``.
+    aims : tuple
+        The goal, costs, the threshold and shares of classes.
+    numbers : bool
+        Whether labels are numbers.
+    """
+    if numbers:
+        refuse_classes(named, route, max_queries, aims)
+    elif named is None:
+        return route_for(route, model, max_queries, out)
+    else:
+        _refuse_beside(route, model, *aims)
+    return route
+
+
+def _fit_there(there: Elsewhere, refused: Sequence[Any], out: str, force: bool, full: bool) -> None:
+    """Fit to rows that stay on an engine, and write the model."""
     from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
 
-    force, full, as_json = flags
+    _check_names(out, None, oracle=False)
+    need_files(there.data, there.schema)
     with messages_shown(), Output(out, force=force) as output:
         learner, table, seconds = there.fit(refused)
         output.write(_as_bytes(learner))
-    _report(learner, table, out, seconds, full=full, as_json=as_json)
+    _report(learner, table, out, seconds, full=full, as_json=False)
 
 
 def _is_oracle(named: NamedAlgorithm | None, route: RouteName, out: str) -> bool:

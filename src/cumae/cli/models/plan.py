@@ -74,12 +74,11 @@ PlotFile = Annotated[
 ]
 
 BEHIND = (
-    "Privacy costs so many points of accuracy against the same model without privacy. It does not "
-    "tell how good that model is: one that is too simple loses little. So the next column is about "
-    "a usual model without privacy, such as gradient boosting. Routes are compared by how far they "
-    "are behind: by how many points, on the mean over measured tables, a route was less accurate "
-    "than the best private route or, with --simulate, by their accuracy. Within half a point, one "
-    "that publishes comes first."
+    "So many points of accuracy a route is likely to be behind three models. usual: a usual model "
+    "without privacy, such as gradient boosting. best: the best private route, on the mean over "
+    "measured tables; routes are compared by this or, with --simulate, by their accuracy, and "
+    "within half a point one that publishes comes first. itself: the same model without privacy. "
+    "That does not tell how good it is: a model that is too simple, or knows nothing, loses little."
 )
 FIGURES = {"accuracy": "right answers about", "ranking": "AUC about", "cost": "cost of a row about"}
 PARAMETERS = (
@@ -257,7 +256,7 @@ def _head(advice: Advice) -> str:
     if any(found.figure for found in shown):
         head += f"{FIGURES[advice.situation.compared]:<25}"
     if any(found.expected for found in shown):
-        head += f"{'privacy costs about':<27}{'usual':<7}{'behind':<8}"
+        head += f"{'behind usual':<14}{'best':<7}{'itself':<27}"
     return f"{head}what it does"
 
 
@@ -271,7 +270,7 @@ def _line(found: Prospect) -> str:
         unit = " %" if figure.goal == "accuracy" else ""
         line += f"{f'{value}{unit} ({low} to {high}{unit})':<25}"
     if cost is not None:
-        line += f"{cost!s:<27}{100 * cost.usual:<7.1f}{100 * cost.behind:<8.1f}"
+        line += f"{100 * cost.usual:<14.1f}{100 * cost.behind:<7.1f}{cost!s:<27}"
     if figure is None and cost is None:
         line += f"{'not known':<25}"
     line += found.route.title

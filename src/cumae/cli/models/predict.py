@@ -57,8 +57,8 @@ Request = Annotated[
         "--request",
         metavar="NAME",
         help="A name for these queries: if an oracle's answers were lost on the way, the same name "
-        "gets them again for free, until the phase ends. A file within which a phase ends is not "
-        "stored.",
+        "gets them again for free, until the phase ends. If a phase ends within the file, its "
+        "answers are not kept.",
     ),
 ]
 

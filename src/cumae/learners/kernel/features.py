@@ -170,6 +170,22 @@ class KernelFeatures:
             self._more.append(((curve, cosine), (spot, marks)))
             curve, spot = curve + self.curves, spot + len(spots)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what workers get: whole numbers in few bytes."""
+        more = [[(start, packed(table)) for start, table in one] for one in self._more]
+        small = {"_lines": list(map(packed, self._lines)), "_ranks": list(map(packed, self._ranks))}
+        return self.__dict__ | small | {"_more": more, "waves": packed(self.waves)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.waves = unpacked(self.waves)
+        self._lines, self._ranks = (
+            list(map(unpacked, self._lines)),
+            list(map(unpacked, self._ranks)),
+        )
+        more: list[Any] = [[(start, unpacked(table)) for start, table in one] for one in self._more]
+        self._more = more
+
     def _scale(self, whole: Small) -> None:
         """Set centres and scales by the whole features of the reference."""
         table = whole.astype(np.float64)
@@ -351,6 +367,21 @@ class KernelFeatures:
         found = cls(levels, plain["width"], plain["curves"], waves, shifts, groups)
         found.centres, found.scales = np.array(plain["centres"]), np.array(plain["scales"])
         return found
+
+
+def packed(numbers: Small) -> NDArray[Any]:
+    """Return whole numbers in as few bytes as hold them; what is not whole stays as it is."""
+    for kind in (np.int8, np.int16):
+        with np.errstate(all="ignore"):
+            found = numbers.astype(kind)
+        if np.array_equal(found, numbers):
+            return found
+    return numbers
+
+
+def unpacked(numbers: NDArray[Any]) -> Small:
+    """Return what ``packed`` was given."""
+    return numbers.astype(np.float32)
 
 
 def _whole(numbers: Floats) -> Small:

@@ -37,7 +37,8 @@ ROOM = 61  # sums stay below 2^62: one bit is for rounding
 LARGEST = 1e90  # of the numbers of a model: sums of products of three, over GRID, are floats
 ANGLES = int(TURN * RANK)  # in one turn
 ROWS = 1_024  # at a time, so that their waves stay in the processor's own memory
-BLOCK = 1_024  # waves at a time: 1,024 products of numbers up to 127 stay below 2^24
+BLOCK = 1_024  # features at a time: 1,024 products of numbers up to 127 stay below 2^24
+MOST_CELLS = 2**22  # of tables of what levels add: larger ones take longer than features do
 MOST_FEATURES = 2**31 // TOP**2  # whose products with numbers up to 127 add up to 32 bits
 
 Whole = NDArray[np.int32]
@@ -219,7 +220,8 @@ class WholeProducts:
     """Products of whole features with small whole numbers, for coded rows.
 
     What a column adds by its line, curves and marks of levels follows from its code, and stands in
-    a table. So features are never written down, and only waves are computed and multiplied.
+    a table. So features are not written down, and only waves are computed and multiplied. Where
+    tables would be large, features are written down for some rows at a time.
 
     Parameters
     ----------
@@ -234,16 +236,20 @@ class WholeProducts:
             raise InvalidParameter(
                 f"{features.n_features:,} features are too many; declare fewer categories."
             )
+        self._features, self._across = features, weights.shape[1]
+        columns = [features.column(place) for place in range(features.width)]
+        ends = np.cumsum([len(rank) for _, _, rank in columns])
+        self._has_tables = bool(ends[-1] * self._across <= MOST_CELLS)
+        if not self._has_tables:
+            self._weights = np.ascontiguousarray(weights)
+            return
         whole = weights.astype(np.float64)
-        starts, added, ranks = [0], [], []
-        for place in range(features.width):
-            own, table, rank = features.column(place)
-            added.append((table @ whole[own]).astype(np.int32))
-            ranks.append(rank.astype(np.float32))
-            starts.append(starts[-1] + len(rank))
-        self._starts = np.array(starts[:-1], dtype=np.int64)
-        self._added, self._ranks = np.vstack(added), np.concatenate(ranks)
-        self._waves, self._shifts = features.waves, features.shifts
+        self._starts = np.append(0, ends[:-1]).astype(np.int64)
+        self._added = np.vstack([(table @ whole[own]) for own, table, _ in columns]).astype(
+            np.int32
+        )
+        self._ranks = np.concatenate([rank for _, _, rank in columns]).astype(np.float32)
+        self._shifts = features.shifts.copy()  # which a cluster may send as what cannot be written
         self._weights = np.ascontiguousarray(weights[features.wave_places])
 
     def __call__(self, codes: Bytes) -> Whole:
@@ -256,19 +262,26 @@ class WholeProducts:
         """
         if not codes.flags.writeable or not codes.flags.c_contiguous:
             codes = codes.copy()  # for others numba would compile a second time
-        found = np.empty((len(codes), self._added.shape[1]), dtype=np.int32)
+        found = np.zeros((len(codes), self._across), dtype=np.int32)
         for start in range(0, len(codes), ROWS):
             some, sums = codes[start : start + ROWS], found[start : start + ROWS]
-            add_levels(some, self._starts, self._added, sums)
-            if self._waves.size:
-                ranks = np.empty(some.shape, dtype=np.float32)
-                find_ranks(some, self._starts, self._ranks, ranks)
-                # Whole numbers below 2^24: the product is exact, whatever its order.
-                waves = ranks @ self._waves
-                turn_to_cosines(waves, self._shifts, ROUNDING)
-                for wave in range(0, waves.shape[1], BLOCK):
-                    part = slice(wave, wave + BLOCK)
-                    sums += (waves[:, part] @ self._weights[part]).astype(np.int32)
+            if not self._has_tables:
+                left = self._features.whole(some)
+            else:
+                add_levels(some, self._starts, self._added, sums)
+                left = self._cosines(some)
+            for place in range(0, left.shape[1], BLOCK):
+                part = slice(place, place + BLOCK)
+                sums += (left[:, part] @ self._weights[part]).astype(np.int32)
+        return found
+
+    def _cosines(self, codes: Bytes) -> Small:
+        """Return the waves of rows."""
+        ranks = np.empty(codes.shape, dtype=np.float32)
+        find_ranks(codes, self._starts, self._ranks, ranks)
+        # Whole numbers below 2^24: the product is exact, whatever its order.
+        found = ranks @ self._features.waves
+        turn_to_cosines(found, self._shifts, ROUNDING)
         return found
 
 
@@ -279,10 +292,8 @@ ROUNDING = np.array([1 / (TURN * RANK), 0.25, *SINE, TOP], dtype=np.float32)
 @claim("KERNEL")
 @numba.njit(cache=True, nogil=True)
 def add_levels(codes: Bytes, starts: Integers, added: Whole, found: Whole) -> None:
-    """Write what the codes of each row add; ``starts`` has the first level of each column."""
+    """Add what the codes of each row add; ``starts`` has the first level of each column."""
     for row in range(len(codes)):
-        for place in range(found.shape[1]):
-            found[row, place] = 0
         for column in range(codes.shape[1]):
             level = starts[column] + codes[row, column]
             for place in range(found.shape[1]):

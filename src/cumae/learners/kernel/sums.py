@@ -15,7 +15,7 @@ from scipy.special import expit
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.engines import Pieces, summed
-from cumae.learners.kernel.features import TOP, KernelFeatures, Small
+from cumae.learners.kernel.features import TOP, KernelFeatures, Small, packed, unpacked
 from cumae.learners.kernel.levels import Bytes
 from cumae.learners.kernel.scoring import ROWS, WholeProducts
 from cumae.randomness import Source, discrete_gaussian
@@ -122,8 +122,13 @@ class Question:
         return WholeProducts(self.features, np.hstack([self.odds, self.directions]))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what workers get: tables that follow from it are made where they are needed."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return what workers get: small numbers, and no tables, which they make themselves."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return state | {"odds": packed(self.odds), "directions": packed(self.directions)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        small = {name: unpacked(state[name]) for name in ("odds", "directions")}
+        self.__dict__.update(state | small)
 
     def ask(self, codes: Bytes) -> tuple[Floats, Small]:
         """Return the scores of coded rows, and their shortened directions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,10 +180,25 @@ class StepAhead(NamedTuple):
     Parameters
     ----------
     make : callable
-        Returns the models of the next phase as bytes.
+        Returns as bytes what can be written.
     left : int
         How many answers of this phase are left.
     """
 
     make: Callable[[], bytes]
     left: int
+
+
+class StepFreeze(NamedTuple):
+    """A step before that, which changes nothing either: what waits is from now on as it is.
+
+    Parameters
+    ----------
+    make : callable
+        Lets a thread make bytes of it. What comes later is recorded besides.
+    """
+
+    make: Callable[[], None]
+
+
+AnyStep: TypeAlias = Step | StepAhead | StepFreeze

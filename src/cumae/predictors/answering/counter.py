@@ -27,11 +27,12 @@ from cumae.mechanisms import Coins
 from cumae.predictors.answering.calls import (
     MOST_JOINED,
     PLAIN,
+    AnyStep,
     Asked,
     Call,
     ProposedAnswers,
-    Step,
     StepAhead,
+    StepFreeze,
 )
 from cumae.predictors.answering.events import Event
 from cumae.predictors.answering.journal import Journal
@@ -74,7 +75,7 @@ class Desk(Protocol):
     def _no_answers(self, asked: Asked) -> Integers:
         """Return the answers to no queries."""
 
-    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | StepAhead | None:
+    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> AnyStep | None:
         """Return the step to the next phase that is due now; ``wanted`` if somebody waits."""
 
     def _ended(self, answered: int, asked: int) -> BudgetExhausted:
@@ -329,6 +330,10 @@ class Counter:
         while (step := desk._due(self.state, self.coins, wanted=wanted)) is not None:
             if isinstance(step, StepAhead):
                 self.journal.write_ahead(step.make(), step.left)
+                continue
+            if isinstance(step, StepFreeze):
+                self.journal.freeze()  # first: it begins anew if this is broken off
+                step.make()
                 continue
             if step.before is not None:
                 self.take(step.before)

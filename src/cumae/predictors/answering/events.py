@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from cumae.arrays import Integers
@@ -59,6 +59,10 @@ class Event(ABC):
         if "spent" in found:
             found["spent"] = found["spent"].to_array()
         return found
+
+    def outlasting(self) -> Event | None:
+        """Return the part of it that outlasts a phase which began before it; None for nothing."""
+        return None
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Self:
@@ -131,6 +135,9 @@ class Answered(Event):
             return None
         return {"event": "answered", "count": self.count, "used": self.spent.asked}
 
+    def outlasting(self) -> Answered:
+        return replace(self, spent=None, keys=None, noisy=None)  # these are of the phase
+
     @classmethod
     def merged(cls, events: Sequence[Answered]) -> Answered:
         """Return one event that does what these do, one after the other."""
@@ -191,6 +198,9 @@ class Supplied(Event):
     def apply(self, state: Any) -> None:
         state.waiting.put(self.at, self.rows)
 
+    def outlasting(self) -> Supplied:
+        return self
+
     def entry(self) -> dict[str, Any]:
         return rows_entry("supplied", len(self.rows))
 
@@ -224,6 +234,9 @@ class Labelled(Event):
         if self.users is not None:
             state.admission.seen.update(from_rows(self.users))
 
+    def outlasting(self) -> Labelled:
+        return self
+
     def entry(self) -> dict[str, Any]:
         return rows_entry("labelled", self.count)
 
@@ -247,6 +260,9 @@ class LabelsArrived(Event):
 
     def apply(self, state: Any) -> None:
         state.kept.tell(self.places, self.weights)
+
+    def outlasting(self) -> LabelsArrived:
+        return self
 
     def entry(self) -> dict[str, Any]:
         return rows_entry("labels", len(self.places))
@@ -334,6 +350,11 @@ class Entered(Whole):
         if self.packed is None:
             return super().to_facts()
         found: dict[str, Any] = self.state.to_facts(self.packed)
+        return found
+
+    def short_facts(self) -> dict[str, Any]:
+        """Return the state without all that was written ahead of it."""
+        found: dict[str, Any] = self.state.short_facts()
         return found
 
 

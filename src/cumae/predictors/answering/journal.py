@@ -106,13 +106,16 @@ class Journal:
     def settled(self) -> None:
         """Return when nothing that was recorded can be lost: what is published may be seen then."""
 
+    def freeze(self) -> None:
+        """Gather from now on what must be added to all that was there, when a phase begins."""
+
     def write_ahead(self, content: bytes, left: int) -> None:
-        """Write the models of the next phase beside the last answers of this one.
+        """Write beside the last answers of a phase what the next one begins with.
 
         Parameters
         ----------
         content : bytes
-            The models.
+            Its models, and what waited when ``freeze`` was called.
         left : int
             How many answers of the phase are left.
         """

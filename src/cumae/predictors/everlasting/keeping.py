@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -16,8 +17,8 @@ from cumae.claims import claim
 from cumae.errors import BudgetExhausted
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.everlasting.schedule import PhaseSchedule
-from cumae.predictors.ids import as_rows, from_rows
-from cumae.predictors.waiting import FreshRows, KeptRows
+from cumae.predictors.ids import as_rows, from_rows, sorted_rows
+from cumae.predictors.waiting import FreshRows, KeptRows, Later, first_of
 
 Ids: TypeAlias = Sequence[tuple[bytes, ...]] | None  # hidden ids, one for each row
 
@@ -41,6 +42,48 @@ class Admitted(NamedTuple):
 
 
 @claim("USER")
+class SeenIds:
+    """Hidden ids that were seen; the order in which they came tells too much, and is not stored.
+
+    Parameters
+    ----------
+    ids : iterable of bytes
+        The first ones.
+    """
+
+    def __init__(self, ids: Iterable[bytes] = ()) -> None:
+        self._ids: MutableMapping[bytes, None] = dict.fromkeys(ids)
+
+    def __contains__(self, one: bytes) -> bool:
+        return one in self._ids
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def update(self, ids: Iterable[bytes]) -> None:
+        """Add ids, of which some may be there already."""
+        self._ids.update(dict.fromkeys(ids))
+
+    def copy(self) -> SeenIds:
+        """Return some that may get others; these must not change meanwhile."""
+        found = SeenIds()
+        found._ids = ChainMap({}, self._ids)
+        return found
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return them for storing."""
+        return self.facts_later()()
+
+    def facts_later(self) -> Later:
+        """Return what makes the facts of those that there are now, while others may come."""
+        ids, count = self._ids, len(self._ids)
+        return lambda: {"seen": sorted_rows(first_of(ids, count))}
+
+
+@claim("USER")
 @dataclass
 class Admission:
     """Decides which rows are kept, by ids and order of arrival; never by what is in them.
@@ -54,7 +97,7 @@ class Admission:
         Whether each user has one kept row for ever, in training or as a query.
     cap : int, or None
         How many rows of a phase may come from one client; None for any number.
-    seen : set of bytes
+    seen : SeenIds
         Ids of the users who have their row.
     of_client : dict from bytes to int
         How many rows each client has offered during this phase.
@@ -62,8 +105,8 @@ class Admission:
 
     one_per_user: bool = False
     cap: int | None = None
-    seen: set[bytes] = field(default_factory=set)
-    of_client: dict[bytes, int] = field(default_factory=dict)
+    seen: SeenIds = field(default_factory=SeenIds)
+    of_client: MutableMapping[bytes, int] = field(default_factory=dict)
 
     @property
     def takes_all(self) -> bool:
@@ -79,8 +122,9 @@ class Admission:
         offered: dict[bytes, int] = {}
         for place in range(count):
             if users is not None:
-                user, *earlier = users[place]
-                kept[place] = user not in new and self.seen.isdisjoint((user, *earlier))
+                user = users[place][0]
+                has_row = user in new or any(one in self.seen for one in users[place])
+                kept[place] = not has_row
                 new[user] = None
             if self.cap is not None and clients is not None and kept[place]:
                 client, *earlier = clients[place]
@@ -101,24 +145,37 @@ class Admission:
         return replace(self, cap=cap, of_client={})
 
     def copy(self) -> Admission:
-        """Return one that can be asked what would happen."""
-        return replace(self, seen=set(self.seen), of_client=dict(self.of_client))
+        """Return one that can be asked what would happen; this one must not change meanwhile."""
+        return replace(self, seen=self.seen.copy(), of_client=ChainMap({}, self.of_client))
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
-        return {
-            "one_per_user": self.one_per_user,
-            "cap": self.cap,
-            "seen": as_rows(sorted(self.seen)),
-            "clients": as_rows(self.of_client),
-            "offered": np.array(list(self.of_client.values()), dtype=np.int64),
-        }
+        return self.facts_later()()
+
+    def facts_later(self) -> Later:
+        """Return what makes its facts as they are now, while other ids may come.
+
+        This takes no time that grows with their number. Numbers of rows may be later ones.
+        """
+        rules = {"one_per_user": self.one_per_user, "cap": self.cap}
+        seen, offered, n_offered = self.seen.facts_later(), self.of_client, len(self.of_client)
+
+        def facts() -> dict[str, Any]:
+            clients = first_of(offered, n_offered)
+            return {
+                **rules,
+                **seen(),
+                "clients": as_rows(clients),
+                "offered": np.array(list(clients.values()), dtype=np.int64),
+            }
+
+        return facts
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Admission:
         """Rebuild what ``to_facts`` returned."""
         offered = zip(from_rows(facts["clients"]), facts["offered"].tolist(), strict=True)
-        seen = set(from_rows(facts["seen"]))
+        seen = SeenIds(from_rows(facts["seen"]))
         return cls(facts["one_per_user"], facts["cap"], seen, dict(offered))
 
 

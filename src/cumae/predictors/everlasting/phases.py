@@ -31,7 +31,7 @@ from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import ID_BYTES, as_rows, from_rows
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
-from cumae.predictors.waiting import PART, FreshRows, KeptRows, joined
+from cumae.predictors.waiting import PART, FreshRows, KeptRows, Later, joined
 from cumae.randomness import SYSTEM, Source
 
 TRAINING: WeakSet[threading.Thread] = WeakSet()  # threads that train, or have trained
@@ -292,8 +292,9 @@ class NextRows:
         Queries with their weights.
     labelled : KeptRows
         Rows that came with a label, and join them; a weight of 1 for the label.
-    for_prior : tuple of int
-        Places of kept rows that train a prior: a stand-in without weight takes their places.
+    labels_elsewhere : bool
+        Whether kept rows that got a label train a prior: a stand-in without weight takes their
+        places.
     full_weight : int
         What a row weighs whose label is certain.
     to_label : ToLabel, or None
@@ -302,7 +303,7 @@ class NextRows:
 
     kept: KeptRows
     labelled: KeptRows
-    for_prior: tuple[int, ...]
+    labels_elsewhere: bool
     full_weight: int
     to_label: ToLabel | None = None
 
@@ -316,8 +317,8 @@ class NextRows:
     def table(self, reader: QueryReader) -> tuple[Any, Any]:
         """Return all rows that have their weights, as they are kept, and these; None for none."""
         rows, weights = self.kept.rows, self.kept.weights
-        if self.for_prior:
-            gone = np.array(self.for_prior)
+        if self.labels_elsewhere and self.kept.labelled_places:
+            gone = np.array(sorted(self.kept.labelled_places))
             places, weights = np.arange(len(weights)), weights.copy()
             places[gone], weights[gone] = len(weights), 0
             rows = joined([rows, reader.packed(reader.stand_in)])[places]
@@ -355,13 +356,20 @@ class NextRows:
         cls, facts: dict[str, Any], phase: OpenPhase, prior: Prior | None, trust: float
     ) -> Self:
         """Rebuild what ``to_facts`` returned, beside the phase and the prior of the state."""
-        kept, to_label = KeptRows(), None
-        if facts["rows"] is not None:
-            kept.put(0, facts["rows"], facts["weights"])
+        to_label = None
         if "to_label" in facts:
             rows = FreshRows.from_facts(facts["to_label"])
             to_label = ToLabel(rows, facts["first"], phase, prior, trust)
-        return cls(kept, KeptRows(), (), facts["full_weight"], to_label)
+        return cls.of_table(facts["rows"], facts["weights"], facts["full_weight"], to_label)
+
+    @classmethod
+    def of_table(cls, rows: Any, weights: Any, full_weight: int, to_label: ToLabel | None) -> Self:
+        """Return rows that are joined already."""
+        kept = KeptRows()
+        if rows is not None:
+            kept.put(0, rows, weights)
+        elsewhere = False  # nothing of it got a label that is not in its weights
+        return cls(kept, KeptRows(), elsewhere, full_weight, to_label)
 
 
 @claim("EVER")
@@ -433,8 +441,11 @@ class PhaseTraining:
         self._labelled, self._prior = labelled, prior
         self._phase: OpenPhase | None = None
         self._packed: bytes | None = None
-        self.is_ahead = False  # whether ``packed`` was written ahead, or will be
+        self._content: bytes | None = None  # what will be written ahead
+        self.is_ahead = False  # whether it was written ahead, or will be
         self._thread: threading.Thread | None = None
+        self._frozen: Later | None = None  # the facts of what waits for later phases
+        self._packing: threading.Thread | None = None
 
     def start(self) -> None:
         """Train in a thread of its own, unless it does so already."""
@@ -450,10 +461,13 @@ class PhaseTraining:
     def _train(self) -> OpenPhase:
         """Train models and prior, and calibrate the noise; all that takes long is here."""
         if self._phase is None:
-            prior, setup = None, self._setup
+            prior, setup, given = None, self._setup, self._given
+            self._labelled.table  # noqa: B018 - joined here, and not by who asks
             if self._prior is not None:
                 prior = self._labelled.train(self._prior, setup.reader, self._source)
-            recipe = self._given.drawn(setup, self._source)
+            table = given.table(setup.reader)
+            given = self._given = NextRows.of_table(*table, given.full_weight, given.to_label)
+            recipe = given.drawn(setup, self._source)
             phase = opened_phase(setup, self.number, recipe, prior=prior)
             self._packed = phase.packed() if setup.rules.background else None
             self._phase = phase
@@ -471,12 +485,47 @@ class PhaseTraining:
         self.finish()
         return self._packed
 
-    def ahead(self) -> bytes:
-        """Return the phase as it is stored, when it is trained: it will be written from now on."""
-        found, self.is_ahead = self.packed, True
-        if found is None:
+    def freeze(self, rows: Later) -> None:
+        """Let a thread make bytes of the phase, and of rows that wait for those after it.
+
+        Parameters
+        ----------
+        rows : callable
+            Returns the facts of these rows, as they are now.
+        """
+        self._packing = threading.Thread(target=self._pack_aside, args=(rows,), daemon=True)
+        TRAINING.add(self._packing)
+        self._packing.start()
+        self._frozen = rows
+
+    def _pack_aside(self, rows: Later) -> None:
+        if self._thread is not None:
+            self._thread.join()
+        with suppress(SystemExit):
+            if not PROCESS_ENDS.is_set():  # else the training may have been broken off
+                self._content = self._pack(rows)
+
+    def _pack(self, rows: Later) -> bytes:
+        """Return what is written ahead, as soon as the phase is trained."""
+        packed = self.packed
+        if packed is None:
             raise AssertionError("only a training in the background is ahead")
-        return found
+        return to_bytes({"phase": {"packed": np.frombuffer(packed, dtype=np.uint8)}, **rows()})
+
+    @property
+    def is_frozen(self) -> bool:
+        """True if bytes of what waits were made, or are being made."""
+        return self._frozen is not None
+
+    def ahead(self) -> bytes:
+        """Return what will be written ahead from now on; whoever asks waits for it."""
+        rows, packing = self._frozen, self._packing
+        if rows is None or packing is None:
+            raise AssertionError("nothing was frozen")
+        packing.join()
+        content, self._content = self._content, None
+        self.is_ahead = True
+        return self._pack(rows) if content is None else content  # again if that was broken off
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""

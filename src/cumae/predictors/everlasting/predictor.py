@@ -22,7 +22,7 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.answering.calls import Asked, Call, ProposedAnswers, Step, StepAhead
+from cumae.predictors.answering.calls import AnyStep, Asked, Call, ProposedAnswers, Step
 from cumae.predictors.answering.events import Answered, Labelled, LabelsArrived, Supplied
 from cumae.predictors.base import (
     ESTIMATOR,
@@ -44,7 +44,6 @@ from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_v
 from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
 from cumae.predictors.everlasting.phases import (
     PhaseSetup,
-    PhaseTraining,
     query_numbers_by_keys,
     row_keys,
 )
@@ -456,7 +455,9 @@ class EverlastingPredictor(PhasedPredictor):
     def _room(self, state: EverlastingState) -> int:
         room, durable = state.next_phase_rows.until_next(state), self._counter_.journal.durable
         ahead = state.ahead if durable and state.following is not None else 0
-        return room - ahead if room > ahead else room
+        if ahead < room <= 2 * ahead:  # which is what is left, because the next phase trains
+            return 0 if state.must_freeze else room - ahead
+        return room - 2 * ahead if room > ahead else room
 
     @claim("EVER", "USER", "MEMO", "LABELLED")
     def _answers(
@@ -509,18 +510,17 @@ class EverlastingPredictor(PhasedPredictor):
     # Phases
 
     @claim("EVER", "LATE", "FRESH")
-    def _due(
-        self, state: EverlastingState, coins: Coins, *, wanted: bool
-    ) -> Step | StepAhead | None:
+    def _due(self, state: EverlastingState, coins: Coins, *, wanted: bool) -> AnyStep | None:
         """Return the next step: begin a training when its rows are complete, or enter its phase.
 
-        In between, a home writes the next phase ahead. All of that is a matter of counts.
+        In between, what waits is frozen, and a home writes it and the next phase ahead. All of
+        that is a matter of counts.
         """
         following = state.following
         if following is None and state.next_phase_rows.complete(state):
             return self._to_prepare(state)
-        if following is not None and self._may_be_ahead(state, following):
-            return StepAhead(following.ahead, state.left)
+        if self._counter_.journal.durable and (ahead := state.step_ahead) is not None:
+            return ahead
         if not wanted or not state.next_phase_rows.used_up(state):
             return None
         if following is None:
@@ -530,12 +530,6 @@ class EverlastingPredictor(PhasedPredictor):
                 remaining=0,
             )
         return Step(lambda: state.entered(coins.source), slow=True)
-
-    @claim("LATE")
-    def _may_be_ahead(self, state: EverlastingState, following: PhaseTraining) -> bool:
-        """Tell whether the next phase is written from here on, before it begins."""
-        here = 0 < state.left == state.ahead
-        return here and not following.is_ahead and self._counter_.journal.durable
 
     @claim("EVER", "LATE", "FRESH")
     def _to_prepare(self, state: EverlastingState) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +14,13 @@ from cumae.data import label_codes, row_source
 from cumae.errors import InvalidData
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.queries import QueryReader
-from cumae.predictors.waiting import joined
+from cumae.predictors.waiting import KeptRows, joined
 from cumae.randomness import Source
 
 ENOUGH = 2  # rows with labels for each row of the prior, so that a new one is surely better
 
 
 @claim("LABELLED", "PRIOR")
-@dataclass(frozen=True, repr=False)  # a message must not show rows
 class LabelledRows:
     """Rows with labels that train a prior, and nothing else.
 
@@ -33,38 +32,60 @@ class LabelledRows:
         Places of their labels in the classes.
     """
 
-    rows: Any
-    labels: Integers
-
-    @classmethod
-    def of(cls, parts: list[tuple[Any, Integers]]) -> Self:
-        """Join tables of rows with their weights, the largest of which is the label's."""
-        labels = [np.argmax(weights, axis=1) for _, weights in parts if len(weights)]
-        rows = joined([rows for rows, weights in parts if len(weights)])
-        return cls(rows, np.concatenate([np.zeros(0, dtype=np.int64), *labels]))
+    def __init__(self, rows: Any, labels: Integers) -> None:
+        self._count, self._table = len(labels), (rows, labels)
+        self._join: Callable[[], tuple[Any, Integers]] | None = None  # what makes the table
 
     def __len__(self) -> int:
         """Return how many rows there are."""
-        return len(self.labels)
+        return self._count
 
-    def and_also(self, parts: list[tuple[Any, Integers]]) -> LabelledRows:
-        """Return these rows and others."""
-        others = LabelledRows.of(parts)
-        tables = [rows for rows in (self.rows, others.rows) if rows is not None]
-        return LabelledRows(joined(tables), np.concatenate([self.labels, others.labels]))
+    @property
+    def table(self) -> tuple[Any, Integers]:
+        """The rows and their labels, which are joined by whoever asks first."""
+        join = self._join
+        if join is not None:
+            self._table = join()
+            self._join = None  # and with it all that is not needed any more
+        return self._table
+
+    def and_also(self, kept: KeptRows, labelled: KeptRows) -> LabelledRows:
+        """Return these rows and others, which are not joined yet; nothing comes to them later.
+
+        Parameters
+        ----------
+        kept : KeptRows
+            Queries, of which some got a label.
+        labelled : KeptRows
+            Rows that came with a label.
+        """
+
+        def join() -> tuple[Any, Integers]:
+            places = sorted(kept.labelled_places)
+            parts = [kept.at(places)] * bool(places) + labelled.parts
+            parts = [(rows, np.argmax(weights, axis=1)) for rows, weights in parts if len(weights)]
+            known, labels = self.table
+            tables = [known] * (known is not None) + [rows for rows, _ in parts]
+            return joined(tables), np.concatenate([labels, *[own for _, own in parts]])
+
+        found = LabelledRows(None, NO_LABELS)
+        found._count = len(self) + len(kept.labelled_places) + labelled.n_rows
+        found._join = join
+        return found
 
     def train(self, prior: Prior, reader: QueryReader, source: Source) -> Prior:
         """Return a prior of the same kind that learnt from these rows alone.
 
         If it is broken off, it may be repeated: nobody has seen anything of it.
         """
-        fitted = prior.unfitted_copy()
-        fitted.learn(reader.unpacked(self.rows), self.labels, source)
+        (rows, labels), fitted = self.table, prior.unfitted_copy()
+        fitted.learn(reader.unpacked(rows), labels, source)
         return fitted
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
-        return {"rows": self.rows, "labels": self.labels}
+        rows, labels = self.table
+        return {"rows": rows, "labels": labels}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Self:
@@ -72,7 +93,8 @@ class LabelledRows:
         return cls(facts["rows"], facts["labels"])
 
 
-NO_ROWS = LabelledRows(None, np.zeros(0, dtype=np.int64))
+NO_LABELS = np.zeros(0, dtype=np.int64)
+NO_ROWS = LabelledRows(None, NO_LABELS)
 
 
 @claim("LABELLED", "PRIOR")

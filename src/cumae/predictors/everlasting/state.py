@@ -12,6 +12,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.drift import Drift
 from cumae.mechanisms import Majority, Spent
+from cumae.predictors.answering.calls import AnyStep, StepAhead, StepFreeze
 from cumae.predictors.answering.events import Entered, Event, numbered
 from cumae.predictors.everlasting.keeping import (
     QUERY_ROWS,
@@ -32,7 +33,7 @@ from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import HiddenIds, as_rows, from_rows
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
-from cumae.predictors.waiting import FreshRows, KeptRows
+from cumae.predictors.waiting import FreshRows, KeptRows, Later, first_of
 from cumae.randomness import Source
 
 NOTHING_SPENT = Spent()
@@ -162,6 +163,25 @@ class EverlastingState(State):
         return min(AHEAD, self.phase.late // 2) if self.rules.background else 0
 
     @property
+    def must_freeze(self) -> bool:
+        """True if what waits for later phases has to be frozen, so that it is written ahead."""
+        following, ahead = self.following, self.ahead
+        return following is not None and ahead < self.left <= 2 * ahead and not following.is_frozen
+
+    @property
+    @claim("LATE")
+    def step_ahead(self) -> AnyStep | None:
+        """The step by which something is written ahead that is due now, by counts; else None."""
+        following, left = self.following, self.left
+        if following is None:
+            return None
+        if self.must_freeze:
+            return StepFreeze(lambda: following.freeze(self.rows_later()))
+        if 0 < left == self.ahead and following.is_frozen and not following.is_ahead:
+            return StepAhead(following.ahead, left)
+        return None
+
+    @property
     def spare(self) -> int:
         return super().spare if self.next_phase_rows.keeps_queries else 0
 
@@ -232,13 +252,9 @@ class EverlastingState(State):
         """
         if self.following is not None or self.phase.number >= event.phase:
             return  # it was applied before
-        labelled, places = (
-            self.for_prior,
-            tuple(sorted(self.kept.labelled_places)) if self.renews else (),
-        )
-        if self.renews and (places or self.labelled.n_rows):
-            asked = [self.kept.at(places)] if places else []
-            labelled = labelled.and_also([*asked, *self.labelled.parts])
+        labelled = self.for_prior
+        if self.renews and (self.kept.labelled_places or self.labelled.n_rows):
+            labelled = labelled.and_also(self.kept, self.labelled)
         supplied, waiting = self.waiting.split(event.taken)
         to_label = None
         if event.taken and event.weights is None:
@@ -247,7 +263,7 @@ class EverlastingState(State):
         given = NextRows(
             self.next_phase_rows.handed_over(self, event.taken, event.weights),
             KeptRows() if self.renews else self.labelled,
-            places,
+            self.renews,
             self.full_weight,
             to_label,
         )
@@ -290,23 +306,45 @@ class EverlastingState(State):
 
     def to_facts(self, packed: bytes | None = None) -> dict[str, Any]:
         """Return all of it; ``packed`` is what the training made of the phase, if it is known."""
-        stored = self.phase.packed() if packed is None else packed
+        stored = np.frombuffer(self.phase.packed() if packed is None else packed, dtype=np.uint8)
+        return {**self.rows_later()(), **self.short_facts(), "phase": {"packed": stored}}
+
+    @claim("LATE", "STORE")
+    def rows_later(self) -> Later:
+        """Return what makes the facts of all that waits, as it is now, for phases to come.
+
+        This takes no time that grows with it: the thread of the training makes them, while others
+        ask. What comes meanwhile is not in them, but weights and numbers may be later ones.
+        """
+        tables = {
+            "admission": self.admission.facts_later(),
+            "kept": self.kept.facts_later(),
+            "waiting": self.waiting.facts_later(),
+            "labelled": self.labelled.facts_later(),
+            "for_prior": self.for_prior.to_facts,
+        }
+        places, n_places = self.query_places, len(self.query_places)
+
+        def facts() -> dict[str, Any]:
+            named = first_of(places, n_places)
+            return {
+                **{name: later() for name, later in tables.items()},
+                "query_ids": as_rows(named),
+                "places": np.array(list(named.values()), dtype=np.int64),
+            }
+
+        return facts
+
+    def short_facts(self) -> dict[str, Any]:
+        """Return all but the models of the phase and the rows that wait."""
         return {
             "fitted": self.fitted.to_facts(),
             "rules": self.rules.to_facts(),
             "declared": self.setup.declared,
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
-            "phase": {"packed": np.frombuffer(stored, dtype=np.uint8)},
             "memo": self.phase.memo_to_facts(self.spent.asked if self.rules.memoize else 0),
-            "admission": self.admission.to_facts(),
             "following": None if self.following is None else self.following.to_facts(),
-            "kept": self.kept.to_facts(),
-            "waiting": self.waiting.to_facts(),
-            "labelled": self.labelled.to_facts(),
-            "query_ids": as_rows(self.query_places),
-            "places": np.array(list(self.query_places.values()), dtype=np.int64),
-            "for_prior": self.for_prior.to_facts(),
             "spent": self.spent.to_array(),
             "answered": self.answered,
         }

@@ -90,6 +90,7 @@ class AskingPages:
             "dictionary": [entry(column) for column in named(served)],
             "takes_labels": served.is_oracle and hasattr(served.model, "add_labels"),
             "takes_users": served.names_users,
+            "takes_any_cell": served.takes_any_cell,
             "most_rows": self._server.settings.most_rows,
         }
 

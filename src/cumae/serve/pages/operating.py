@@ -10,6 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from cumae.claims import claim
+from cumae.serve.access import not_allowed
 from cumae.serve.app import Reply, Request
 from cumae.serve.errors import bad, unknown
 from cumae.serve.models import Served
@@ -119,6 +120,8 @@ class OperatingPages:
     async def revoke(self, request: Request) -> Reply:
         """Revoke a key for ever."""
         given = await self._desk.form(request)
+        if request.who.models is not None:  # whose key is for some models, and others may not be
+            raise not_allowed()
         keys, name = self._server.door.keys, given.get("key")
         if keys is None or name not in {key.name for key in keys.read()}:
             raise unknown()
@@ -166,9 +169,9 @@ class OperatingPages:
         }
 
     def _keys(self, request: Request) -> list[Facts] | None:
-        """Return what is known of all keys, for those who may do everything."""
-        keys = self._server.door.keys
-        if keys is None or not request.who.may("admin"):
+        """Return what is known of all keys, for those who may do everything with all models."""
+        keys, who = self._server.door.keys, request.who
+        if keys is None or not who.may("admin") or who.models is not None:
             return None
         today = dt.datetime.fromtimestamp(self._desk.clock(), dt.UTC).date()
         return [

@@ -91,13 +91,20 @@ def _categories(effect: dict[str, Any], ends: Sequence[Point]) -> Told:
     series = [Series("", points, 0, line=False, band=[ends[place] for place in order])]
     letters = max(2, LETTERS // len(order))
     names = [effect["values"][place] for place in order]
-    words = [WORDS[one] if one is None or isinstance(one, bool) else str(one) for one in names]
+    words = [_word(one) for one in names]
     ticks = [
         (float(at), one if len(one) <= letters else f"{one[: letters - 1]}\u2026")
         for at, one in enumerate(words)
     ]
     side = max(0.5, SIDE * len(order))
     return series, (-side, len(order) - 1 + side), ticks
+
+
+def _word(value: Any) -> str:
+    """Return a category as people write it."""
+    if value is None or isinstance(value, bool):
+        return WORDS[value]
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _number(value: Any) -> float | None:

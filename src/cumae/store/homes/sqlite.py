@@ -50,6 +50,7 @@ MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {
     2: lambda _: None,
     3: lambda _: None,
     4: lambda _: None,
+    5: lambda _: None,
 }
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
