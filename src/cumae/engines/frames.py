@@ -161,7 +161,7 @@ def checked_rows(X: Any, columns: Columns, answers: Any) -> Pieces | None:
 
 
 def engine_rows(X: Any) -> EngineRows | None:
-    """Return the rows of a data frame of a cluster, which stay there; None for all else.
+    """Return the rows of a data frame of a cluster, which stay there; None for other tables.
 
     Parameters
     ----------
