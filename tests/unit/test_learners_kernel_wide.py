@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from scipy.special import expit
 
 from cumae.arrays import Floats
 from cumae.learners.kernel import linear
-from cumae.learners.kernel.linear import Covariance, Solver, largest, likely_correlations
+from cumae.learners.kernel.linear import (
+    Covariance,
+    Solver,
+    evidence_of_scales,
+    largest,
+    likely_correlations,
+)
+from cumae.learners.kernel.posterior import STEEPER, NoisySum, Posterior
 from cumae.learners.kernel.relevance import Relevance, doubts
+from cumae.learners.kernel.sums import shorten, weights
 
 GROUPS = np.repeat([0, 1, 2], [1, 40, 80])
 OWNERS = np.concatenate([[-1], np.arange(40), np.repeat(np.arange(40), 2)])
@@ -33,6 +44,50 @@ def test_sums_over_groups_are_those_of_the_coefficients(count: int) -> None:
     for group in range(3):
         assert squares[group] == pytest.approx((solved.mean[group == GROUPS] ** 2).sum())
         assert known[group] == pytest.approx(left[group == GROUPS].sum())
+
+
+@pytest.mark.parametrize("count", [60, 300])
+def test_evidence_of_steeper_slopes_is_that_of_a_model_with_such_slopes(count: int) -> None:
+    coins = np.random.default_rng(5)
+    slopes, gaps = coins.normal(0, 1, (count, len(GROUPS))), coins.normal(0, 3, count)
+    apart, prior = coins.normal(0, 2, count), VARIANCES[GROUPS]
+    found = evidence_of_scales(slopes, gaps, apart, prior, (1.0, 2.5))
+    for scale, evidence in zip((1.0, 2.5), found, strict=True):
+        solver = Solver(scale * slopes, gaps + (scale - 1) * apart, GROUPS, 4)
+        assert evidence == pytest.approx(solver.solve(prior).evidence)
+
+
+def steeper_than_made_up_rows(share: float, steeper: tuple[float, ...]) -> float:
+    """Return how far predictions are from the truth; so much of each column is common to all."""
+    coins, size, count = np.random.default_rng(8), 30, 20_000
+    common = coins.normal(0, 1, (count, 1))
+    rows = math.sqrt(share) * common + math.sqrt(1 - share) * coins.normal(0, 1, (count, size))
+    rows, reference = (
+        np.hstack([np.ones((len(t), 1)), t / math.sqrt(size)])
+        for t in (rows, coins.normal(0, 1, (2_000, size)))
+    )
+    truth = coins.normal(0.8, 1, size + 1)
+    labels = expit(rows @ truth)
+    groups = np.repeat([0, 1], [1, size])
+    posterior = Posterior(
+        reference, groups, np.array([[4.0, 0.5]]), np.ones(1), 1, count, 200.0, 4, steeper=steeper
+    )
+    for _ in range(4):
+        directions = posterior.design(300.0)
+        across, shown = (
+            shorten((table @ directions).astype(np.float32)).astype(np.float64)
+            for table in (rows, reference)
+        )
+        chance = expit(rows @ posterior.mean)
+        value = across.T @ (weights(chance)[:, None] * (chance - labels[:, None]))
+        posterior.learn(NoisySum(value, 300.0, shown, posterior.chance))
+    return float(np.abs(expit(rows @ posterior.mean[:, 0]) - labels).mean())
+
+
+def test_releases_tell_how_much_steeper_sums_are_than_made_up_rows_say() -> None:
+    assert steeper_than_made_up_rows(0.4, STEEPER) < 0.8 * steeper_than_made_up_rows(0.4, (1.0,))
+    same = steeper_than_made_up_rows(0.0, (1.0,))
+    assert steeper_than_made_up_rows(0.0, STEEPER) == pytest.approx(same, rel=0.02)
 
 
 @pytest.mark.parametrize("count", [60, 300])

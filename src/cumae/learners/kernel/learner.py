@@ -22,6 +22,8 @@ from cumae.learners.kernel.fractions import PUBLIC_TYPES, Fractions
 from cumae.learners.kernel.levels import Bytes, detail_of
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import (
+    STEEPER,
+    TELLS_LITTLE,
     NoisySum,
     Posterior,
     constants_of,
@@ -357,7 +359,9 @@ class KernelLearner(Readable, ScoredLearner):
             worth,
             plans.steps,
             constant,
-            owners_of(features, columns),
+            # With fewer rows, nothing tells columns that matter from others.
+            owners_of(features, columns) if plans.strength >= TELLS_LITTLE else None,
+            STEEPER if rows.public is None else (1.0,),
         )
         return Begun(features, parts, shown, posterior)
 

@@ -314,6 +314,36 @@ class Solved:
         return gram, shrink * self.mean[places]
 
 
+def evidence_of_scales(
+    slopes: Floats, gaps: Floats, apart: Floats, prior: Floats, scales: tuple[float, ...]
+) -> list[float]:
+    """Return the logarithm of the evidence for slopes that are so many times as steep.
+
+    Parameters
+    ----------
+    slopes, gaps : array of float
+        Measurements with noise of variance 1: how they depend on coefficients, and their values.
+    apart : array of float
+        What of the values follows from the slopes, and grows with them.
+    prior : array of float
+        Variance of each coefficient before.
+    scales : tuple of float
+        How many times.
+    """
+    half, found = slopes * np.sqrt(prior), []
+    dual = half.shape[0] < half.shape[1]
+    inside = half @ half.T if dual else half.T @ half
+    for scale in scales:
+        values = gaps + (scale - 1) * apart
+        root = cholesky(scale**2 * inside + np.eye(len(inside)), lower=True, check_finite=False)
+        pull = values if dual else scale * (values @ half)
+        solved = solve_triangular(root, pull, lower=True, check_finite=False)
+        square = float(solved @ solved)
+        misfit = square if dual else float(values @ values) - square
+        found.append(-misfit / 2 - float(np.log(np.diag(root)).sum()))
+    return found
+
+
 def largest(matrix: Floats, most: int) -> tuple[Floats, Floats]:
     """Return about the largest eigenvalues of a symmetric matrix, upwards, and their vectors.
 

@@ -18,7 +18,14 @@ from scipy.special import expit, softmax
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.learners.kernel.linear import Covariance, Solver, by_group, largest, root_of
+from cumae.learners.kernel.linear import (
+    Covariance,
+    Solver,
+    by_group,
+    evidence_of_scales,
+    largest,
+    root_of,
+)
 from cumae.learners.kernel.relevance import Relevance, doubts
 from cumae.learners.kernel.sums import chances, weights
 
@@ -32,6 +39,8 @@ BELIEF = 4.0  # coefficients that the first guess of a variance is worth
 SMALLEST, LARGEST = 1e-4, 30.0  # variances
 HARDLY = 1e-3  # share of a view below which it is left out
 SMALLEST_VARIANCE = 1e-9
+STEEPER = (1.0, 1.5, 2.0, 3.0, 4.5)  # times as steep as made-up rows say
+DOUBTS = 0.3  # usual size of the logarithm of that, before anything is known
 FLAT = 1e-6  # variance of a direction, against the largest, below which nothing is measured
 
 
@@ -132,6 +141,10 @@ class Posterior:
     owners : array of int, or None
         The column of each feature, or -1 for those of several. Each view is then taken twice: with
         one spread for all columns, and with one for each.
+    steeper : tuple of float
+        How many times as steeply sums may follow coefficients as the reference says; the releases
+        decide. Made-up rows miss directions along which columns go together. What follows along
+        such a direction is found first, and moves sums by more than such rows say.
     """
 
     reference: Floats
@@ -144,6 +157,7 @@ class Posterior:
     steps: int
     constant: Floats | None = None
     owners: Integers | None = None
+    steeper: tuple[float, ...] = (1.0,)
     releases: list[NoisySum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -252,7 +266,7 @@ class Posterior:
         """
         self.releases.append(release)
         for _ in range(ROUNDS):
-            solver = Solver(*self._linearised(), self.groups_of_all, self.starts.shape[1])
+            solver = Solver(*self._as_steep(), self.groups_of_all, self.starts.shape[1])
             found = [self._solve(solver, view) for view in self.views]
             self.shares = softmax(self.trust + np.array([one.evidence for one in found]))
             whole = self.shares @ np.stack([one.mean for one in found])
@@ -282,16 +296,36 @@ class Posterior:
                 view.relevance.move(tilted)
         return _Belief(tilted.mean, tilted.evidence, partial(view.relevance.spread, solved, tilted))
 
-    def _linearised(self) -> tuple[Floats, Floats]:
-        """Return all releases as linear measurements with noise of variance 1, at the mean."""
+    def _as_steep(self) -> tuple[Floats, Floats]:
+        """Return all releases as linear measurements, as steep as they are likely to be.
+
+        One release alone does not tell steep sums from large coefficients. Later ones do: they
+        show how sums moved with the mean.
+        """
+        slopes, gaps, apart = self._linearised()
+        if len(self.steeper) == 1 or len(self.releases) == 1:
+            return slopes, gaps
+        prior = self.views[int(self.shares.argmax())].prior(self.groups_of_all)
+        told = np.array(evidence_of_scales(slopes, gaps, apart, prior, self.steeper))
+        told -= (np.log(self.steeper) / DOUBTS) ** 2 / 2
+        times = self.steeper[int(told.argmax())]
+        return slopes * times, gaps + (times - 1) * apart
+
+    def _linearised(self) -> tuple[Floats, Floats, Floats]:
+        """Return all releases as linear measurements with noise of variance 1, at the mean.
+
+        The third part is what of the values is not released, but follows from the reference.
+        """
         now = self.chance
-        slopes, gaps = [], []
+        slopes, gaps, parts = [], [], []
         for release in self.releases:
             slope, gap, noise = self._line(release, now)
             root = cholesky(noise, lower=True, check_finite=False)
             slopes.append(solve_triangular(root, slope, lower=True, check_finite=False))
             gaps.append(solve_triangular(root, gap, lower=True, check_finite=False))
-        return np.vstack(slopes), np.concatenate(gaps)
+            apart = gap - release.value.T.ravel()
+            parts.append(solve_triangular(root, apart, lower=True, check_finite=False))
+        return np.vstack(slopes), np.concatenate(gaps), np.concatenate(parts)
 
     def _line(self, release: NoisySum, now: Floats) -> tuple[Floats, Floats, Floats]:
         """Return one release as a linear measurement: slope, value at 0, and noise."""
