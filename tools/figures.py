@@ -60,7 +60,7 @@ UNMEASURED = re.compile(
 )
 
 
-def _values(several: Any) -> list[float]:
+def _values(several: Any) -> list[Any]:
     return list(several.values() if isinstance(several, dict) else several)
 
 
@@ -86,11 +86,11 @@ def kind_of(kind: str) -> Callable[[Any], float]:
     if match is None:
         return KINDS[kind]
     factor = 100 if match["percent"] else 1
-    end = {"least": min, "largest": max}.get(match.groupdict().get("end", ""))
-    if end is not None:
-        return lambda several: (
-            factor * end(value for key, value in _flat(several) if key.endswith(match["key"]))
-        )
+    end = match.groupdict().get("end")
+
+    def extreme(several: Any) -> float:
+        found = [value for key, value in _flat(several) if key.endswith(match["key"])]
+        return factor * (min(found) if end == "least" else max(found))
 
     def mean(several: Any) -> float:
         return factor * fmean(
@@ -99,7 +99,7 @@ def kind_of(kind: str) -> Callable[[Any], float]:
             if isinstance(one, dict) and match["key"] in one
         )
 
-    return mean
+    return extreme if end else mean
 
 
 @dataclass(frozen=True)

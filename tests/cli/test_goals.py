@@ -100,7 +100,7 @@ def test_costs_and_thresholds_are_stored_and_shown() -> None:
 def test_without_shares_it_says_what_it_assumes() -> None:
     for done in (run(*PLAN, *CLASSES), run(*FIT, *CLASSES, "-o", "m.json", "--dry-run")):
         assert "Classes are taken to be of equal size" in words(done.output)
-        assert "always saying no gets 50.0 %" in words(done.output)
+        assert "one answer to everybody gets 50.0 %" in words(done.output)
         assert "less than a usual model without privacy" in words(done.output)
         assert "If classes are of equal size, it has about" in words(done.output)
         assert "privacy is likely to cost" not in words(done.output)

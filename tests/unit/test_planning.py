@@ -71,7 +71,7 @@ def test_each_route_has_a_guarantee_and_a_forecast_or_a_reason(advice: Advice) -
 def test_advice_is_one_sentence_and_the_text_names_all_routes(advice: Advice) -> None:
     assert advice.sentence.count("\n") == 0
     assert "points of accuracy less than a usual model without privacy" in advice.sentence
-    assert advice.sentence.endswith("always saying 0 gets 50.0 %.")
+    assert advice.sentence.endswith("one answer to everybody gets 50.0 %.")
     assert str(advice).startswith(advice.sentence)
     assert str(advice).count("\n- ") == len(ROUTES)
     assert "<pre>" in advice._repr_html_()

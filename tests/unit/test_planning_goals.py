@@ -221,7 +221,7 @@ def test_without_shares_classes_are_taken_to_be_of_equal_size_and_that_is_said()
     advice = plan(20_000, columns=EIGHT)
     assert advice.cautions == (advice.assumed,)
     assert "taken to be of equal size" in str(advice)
-    assert "always saying 0 gets 50.0 %" in advice.sentence
+    assert "one answer to everybody gets 50.0 %" in advice.sentence
     told = "If classes are of equal size, it has about 0.6 points of accuracy less than a usual "
     assert told in advice.sentence
     assert not plan(20_000, columns=EIGHT, class_shares={1: 0.4}).assumed

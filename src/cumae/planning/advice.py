@@ -177,7 +177,10 @@ class Advice:
             sentence += "usual model without privacy"
         if best.figure is None:
             place, share = best_guess("accuracy", self.situation.shares, self.situation.misses)
-            sentence += f"; always saying {self.situation.classes[place]} gets {100 * share:.1f} %"
+            always = f"always saying {self.situation.classes[place]}"
+            if equal:  # then no class is the commonest, and the classes may be the default ones
+                always = "one answer to everybody"
+            sentence += f"; {always} gets {100 * share:.1f} %"
         return f"{sentence}."
 
     def _usual(self, found: Reached) -> str:
