@@ -15,6 +15,10 @@ is named by ``set:``, for what was chosen or computed by hand and not measured. 
 block was measured, ``<!-- set: .12 3 -->`` is the whole comment. The number at the place, rounded
 as it is shown, must be the figure.
 
+Before a place may stand what is done with it: ``percent of``, ``error of``, ``minus of``; over
+the parts of a place ``mean accuracy of``, ``least percent covered of`` and ``largest ratio of``,
+whose keys end with the words between; and ``/a/b by /c/d`` is the ratio of two numbers.
+
 Numbers of theorems, of versions and of articles are no figures. Two kinds of text have no comments,
 because other tests compare them: tables between ``<!-- figures ... -->`` and ``<!-- end -->``,
 which a script writes, and blocks that name the test which computes what they say.
@@ -64,14 +68,21 @@ KINDS: dict[str, Callable[[Any], float]] = {
 }
 # "mean accuracy of " and "mean percent lost of ": over the parts of a place that have the key.
 MEAN = re.compile(r"mean (?P<percent>percent )?(?P<key>.+) of ")
+# "least percent covered of " and "largest ratio of ": over all numbers whose keys end so.
+EXTREME = re.compile(r"(?P<end>least|largest) (?P<percent>percent )?(?P<key>.+) of ")
 
 
 def kind_of(kind: str) -> Callable[[Any], float]:
     """Return the function that a figure's line names before its place."""
-    match = MEAN.fullmatch(kind)
+    match = MEAN.fullmatch(kind) or EXTREME.fullmatch(kind)
     if match is None:
         return KINDS[kind]
     factor = 100 if match["percent"] else 1
+    end = {"least": min, "largest": max}.get(match.groupdict().get("end", ""))
+    if end is not None:
+        return lambda several: (
+            factor * end(value for key, value in _flat(several) if key.endswith(match["key"]))
+        )
 
     def mean(several: Any) -> float:
         listed = several.values() if isinstance(several, dict) else several
@@ -120,9 +131,18 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def at(results: Any, place: str) -> Any:
-    """Return what stands at a place such as /survey/0/accuracy."""
-    for key in place.strip("/").split("/"):
+    """Return what stands at a place such as /survey/0/accuracy; keys may have slashes, too."""
+    left = place.removeprefix("/")
+    while left:
+        key = (
+            next((one for one in results if left == one or left.startswith(f"{one}/")), None)
+            if isinstance(results, dict)
+            else left.split("/")[0]
+        )
+        if key is None:
+            raise KeyError(place)
         results = results[int(key)] if isinstance(results, list) else results[key]
+        left = left.removeprefix(key).removeprefix("/")
     return results
 
 
@@ -162,8 +182,10 @@ def misfits(block: Block, *, complete: bool) -> Iterator[str]:
                 continue
             shown, _, place = line.partition(" = ")
             kind, slash, rest = place.partition("/")
+            rest, ratio, divisor = rest.partition(" by /")
             try:
                 value = kind_of(kind)(at(results, slash + rest))
+                value /= at(results, divisor) if ratio else 1
             except (AttributeError, KeyError, IndexError, TypeError, ValueError):
                 yield f"{file} has no {place}"
                 continue

@@ -18,6 +18,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
+import uvicorn
+
 from cumae.cli import main
 from cumae.serve import quiet_log
 from cumae.serve.models import House
@@ -184,11 +186,21 @@ class InProcess:
         return int(self._process.wait(SECONDS))
 
 
+def served(log: Connection, words: tuple[str, ...]) -> None:
+    """Serve in this process, as the command does."""
+    with log:
+        os.dup2(log.fileno(), 2)
+    sys.argv = ["cumae", "serve", *words]
+    main()
+
+
 class Forked(InProcess):
     """The same, forked from a process that has loaded its modules: a start costs a second less.
 
     What a start does beside loading, its exit code and its signals are those of the command.
     """
+
+    target = staticmethod(served)
 
     def _start(self, words: tuple[str, ...]) -> IO[str]:
         """Fork it, and return what it writes for the log."""
@@ -197,7 +209,7 @@ class Forked(InProcess):
             ["cumae.cli.app", "cumae.serve.running", "tests.serve.served"]
         )
         reader, writer = context.Pipe(duplex=False)
-        self._forked = context.Process(target=_served, args=(writer, words))
+        self._forked = context.Process(target=self.target, args=(writer, words))
         self._forked.start()
         writer.close()
         with reader:
@@ -217,9 +229,19 @@ class Forked(InProcess):
         return self._forked.exitcode
 
 
-def _served(log: Connection, words: tuple[str, ...]) -> None:
-    """Serve in this process, as the command does."""
-    with log:
-        os.dup2(log.fileno(), 2)
-    sys.argv = ["cumae", "serve", *words]
-    main()
+def served_and_stopped(log: Connection, words: tuple[str, ...]) -> None:
+    """Serve, and send the signal when the address was told, and uvicorn takes none yet."""
+    run = uvicorn.Server.run
+
+    def later(self: Any, **given: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        run(self, **given)
+
+    uvicorn.Server.run = later  # type: ignore[method-assign, assignment]
+    served(log, words)
+
+
+class StoppedAtOnce(Forked):
+    """One that gets SIGTERM as it starts."""
+
+    target = staticmethod(served_and_stopped)

@@ -21,7 +21,7 @@ from cumae.errors import InvalidParameter
 from cumae.serve.running import bound
 from cumae.serve.settings import ModelSettings, Settings
 from tests.oracles import everlasting
-from tests.serve.served import Forked, InProcess, ask, raw, v2
+from tests.serve.served import Forked, InProcess, StoppedAtOnce, ask, raw, v2
 
 MARK = "quokkamark"
 MARKED = 0.7318462951
@@ -63,6 +63,15 @@ def test_sigterm_answers_what_waits_and_charges_nothing_more(oracle: Path) -> No
     # Both threads ask with the same ids: each is charged once, and the stop charges nothing.
     assert store.status(oracle).totals.charged == 0
     assert 5 <= used(oracle) <= 20
+
+
+def test_a_signal_that_comes_as_the_server_starts_is_not_lost(oracle: Path) -> None:
+    running = StoppedAtOnce(str(oracle), "--port", "0")
+    running._forked.join(60)
+    assert not running._forked.is_alive()
+    assert running.stop() == 0
+    assert "stopped; all oracles are closed" in running.told
+    assert store.status(oracle).totals.charged == used(oracle) == 0
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:

@@ -148,12 +148,16 @@ def run(settings: Settings) -> None:
     if settings.access is not None:
         KeyFile(Path(settings.access)).read()  # before an oracle is opened
     stopped: list[int] = []
+    servers: list[uvicorn.Server] = []
 
     def stop(number: int, _: FrameType | None) -> None:
         stopped.append(number)
+        for server in servers:
+            server.should_exit = True
 
-    # uvicorn sends itself the signal again when it has ended, which shall not kill: the exit code
-    # of a stop that closed all is 0.
+    # uvicorn takes signals from its own start to its end, and sends itself each again when it has
+    # ended, which shall not kill: the exit code of a stop that closed all is 0. One that comes
+    # just before its start must not be lost.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # a terminal that is closed; not nohup
@@ -162,8 +166,9 @@ def run(settings: Settings) -> None:
     try:
         house = House(settings.models, freeze=True)
         try:
+            servers.append(server_of(settings, house, tls))
             if not stopped:
-                _serve(settings, house, listening, tls)
+                _serve(servers[0], house, listening, is_tls=bool(tls))
         finally:
             house.close()
     finally:
@@ -171,13 +176,13 @@ def run(settings: Settings) -> None:
     LOGGER.info("stopped; all oracles are closed")
 
 
-def _serve(settings: Settings, house: House, listening: socket.socket, tls: dict[str, Any]) -> None:
+def _serve(server: uvicorn.Server, house: House, listening: socket.socket, *, is_tls: bool) -> None:
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    names, scheme = ", ".join(house.models), "https" if tls else "http"
+    names, scheme = ", ".join(house.models), "https" if is_tls else "http"
     LOGGER.info("serving %s at %s://%s:%d", names, scheme, shown, port)
     warnings.simplefilter("ignore")  # from now on they may tell what an oracle drew
-    server_of(settings, house, tls).run(sockets=[listening])
+    server.run(sockets=[listening])
 
 
 def server_of(settings: Settings, house: House, tls: dict[str, Any]) -> uvicorn.Server:
