@@ -3,7 +3,7 @@
 PYTHON ?= python3
 # Debian packages that tests need. `make test` installs those that are missing when it may, and
 # `make test PACKAGES=no` does not.
-DEBIAN_PACKAGES = chromium postgresql strace systemd
+DEBIAN_PACKAGES = chromium openjdk-17-jre-headless postgresql strace systemd
 PACKAGES ?= yes
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
@@ -22,7 +22,7 @@ ifeq ($(filter yes no,$(PACKAGES)),)
   $(error PACKAGES=$(PACKAGES): give yes to install Debian packages that are missing, or no)
 endif
 
-.PHONY: help demo quick test lint types imports clients quicktests tests coverage packages slow audit \
+.PHONY: help demo quick test lint types imports clients engines quicktests tests coverage packages slow audit \
   bench site format lock matrix sbom licences clean
 
 help:  ## List the commands
@@ -52,7 +52,12 @@ imports: $(READY)
 # Inference clients, each in an environment of its own, for tests of the server. They are made once,
 # beside other tests; those that need one wait for it.
 clients: $(READY)
-	$(BIN)/python tools/make_clients.py
+	$(BIN)/python -m tools.make_clients
+
+# Ray and Spark, each beside the packages of the tests. Tests of those that are missing are skipped,
+# and named at the end.
+engines: $(READY) packages  ## Set up Ray and Spark for their tests
+	$(BIN)/python -m tools.make_engines
 
 # One process for each core (WORKERS) takes one file of tests after the other, so that what the tests
 # of a file share is made once, and in the same order each time. Linear algebra gets one thread in

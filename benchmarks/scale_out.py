@@ -9,8 +9,8 @@ changes less than seconds of the clock, and ratios within one run:
 - fits in memory and from Parquet files, each in a process of its own, with the most memory beyond
   the start, and the growth of CPU seconds with rows;
 - the bare products of matrices of the same shapes, with the rows that were in memory;
-- one sum over rows on one worker and on two, on processes and on Dask: seconds of the clock, and
-  the CPU seconds of the sum itself, which each piece returns beside it;
+- one sum over rows on one worker (processes: the driver) and on two: seconds of the clock,
+  the CPU seconds of the sum, which each piece returns beside it, and those of the driver;
 - a worker that is killed in the middle of a sum: how many pieces were computed again.
 
     python benchmarks/scale_out.py simulate [--total 1000000000] [--piece 100000]
@@ -231,13 +231,15 @@ def on_workers(name: str, rows: int, asked: Question, codes: Any, labels: Any) -
     for workers in (1, 2):
         with engine_of(name, workers) as engine:
             pieces = cut(codes, labels, engine=engine, rows=GROUP).kept()
-            pieces.sum(Timed(asked.total))  # starts workers, and compiles
-            begin = time.perf_counter()
+            few = cut(codes[: 4 * GROUP], labels[: 4 * GROUP], engine=engine, rows=GROUP)
+            few.sum(Timed(asked.total))  # starts workers, and compiles
+            begin, own = time.perf_counter(), used()
             total = pieces.sum(Timed(asked.total))
-            seconds = time.perf_counter() - begin
+            seconds, own = time.perf_counter() - begin, used() - own
         found.append(total[:-1])
         cell[f"seconds_{workers}"] = round(seconds, 2)
-        cell[f"cpu_seconds_{workers}"] = round(total[-1] / 1e6, 2)
+        cell[f"cpu_seconds_{workers}"] = round(float(total[-1]) / 1e6, 2)
+        cell[f"driver_cpu_seconds_{workers}"] = round(own, 2)
     cell["times_as_fast"] = round(cell["seconds_1"] / cell["seconds_2"], 2)
     cell["same_to_the_bit"] = bool(np.array_equal(*found))
     print(cell, flush=True)

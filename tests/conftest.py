@@ -31,8 +31,9 @@ settings.load_profile("cumae")
 # Written by tools/debian_packages.py on `make test`. Without it nothing is skipped.
 RECORD = ".venv/debian-packages.json"
 # Programs that the environments of inference clients run.
-collect_ignore_glob = ["serve/clients/*"]
+collect_ignore_glob = ["serve/clients/*", "engines/engines_script.py"]
 LACKING = "there is no Debian package "  # begins the reason of a test that is skipped for it
+NO_ENGINE = "no environment for "  # begins the reason of a test of an engine that is not there
 # Files that repeat the same calls thousands of times. Tracing makes them two to three times slower,
 # and the lines that they reach are reached by other tests.
 UNTRACED = {
@@ -137,6 +138,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     # From reports, which come back from the processes that run the tests side by side.
     for report in terminalreporter.stats.get("skipped", []):
+        *_, engine = str(report.longrepr[2]).partition(NO_ENGINE)
+        if engine:
+            line = f"{report.nodeid} ({engine})"
+            terminalreporter.write_line(
+                f"*** SKIPPED for lack of an engine: {line} ***", red=True, bold=True
+            )
         *_, package = str(report.longrepr[2]).partition(LACKING)
         if package:
             line = f"{report.nodeid} (needs {package})"

@@ -20,7 +20,7 @@ import cumae
 from cumae.serve.keys import KeyFile, new_key
 from tests.oracles import everlasting
 from tests.serve.served import InThread
-from tools import make_clients
+from tools import environments, make_clients
 
 HERE = Path(__file__).with_name("clients")
 
@@ -51,7 +51,7 @@ def server(folder: Path) -> Iterator[tuple[InThread, str]]:
 def asked(client: str, port: int, key: str) -> Any:
     """Run a client's script; return what it found."""
     home = make_clients.HOME
-    assert make_clients.made(HERE / f"{client}.txt", home / client), "see what pip said"
+    assert environments.made(HERE / f"{client}.txt", home / client), "see what pip said"
     run = [str(home / client / "bin" / "python"), str(HERE / f"ask_{client}.py")]
     found = subprocess.run(
         [*run, f"http://127.0.0.1:{port}", key], capture_output=True, text=True, check=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from decimal import Decimal
 from pathlib import Path
@@ -180,3 +181,21 @@ def test_declared_facts_of_parquet_are_checked(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1, 2, 3], "b.c": [3, 4, 5], "n": [[1], [2], [3]]}), rows)
     with pytest.raises(InvalidData, match="written anew"):
         two.take(np.array([0]))
+
+
+def test_files_on_other_file_systems_are_read_by_their_addresses(tmp_path: Path) -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    table = pd.DataFrame({"age": np.arange(30.0), "ill": np.arange(30) % 2})
+    for part in range(3):
+        table.iloc[part * 10 : part * 10 + 10].to_parquet(tmp_path / "part.parquet")
+        memory.pipe(f"/ward/{part}.parquet", (tmp_path / "part.parquet").read_bytes())
+    rows = ParquetRows("memory://ward").without("ill")
+    assert rows.n_rows == 30
+    assert rows.take(np.array([25, 3]))["age"].tolist() == [25.0, 3.0]
+    again = pickle.loads(pickle.dumps(rows))  # noqa: S301 - as it travels to workers
+    assert again.take(np.array([29]))["age"].tolist() == [29.0]
+    assert ParquetRows("memory://ward/1.parquet").n_rows == 10
+    with pytest.raises(InvalidData, match=r"no \*\.parquet file"):
+        ParquetRows("memory://nobody")
+    with pytest.raises(InvalidData, match="fsspec knows no such file system"):
+        ParquetRows("nowhere://ward")

@@ -114,6 +114,49 @@ Full = Annotated[
     bool,
     typer.Option("--full", help="Print the promise with all its assumptions and claims."),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of --algorithm, as its Python class names it: alpha=0.05, say. It may be "
+        "given several times.",
+    ),
+]
+Unlabelled = Annotated[
+    str | None,
+    typer.Option(
+        "--unlabelled",
+        metavar="FILE",
+        help="Private rows without labels, with the same columns, of other people than DATA; for "
+        "generic, label-boost and iter-label-boost.",
+    ),
+]
+OutFile = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="OUT",
+        help="A model (model.json, may be published; - for standard output) or an oracle "
+        "(oracle.db, must not be).",
+    ),
+]
+MaxQueries = Annotated[
+    int | None,
+    typer.Option(
+        "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ADDRESS",
+        help="Where rows of Parquet files stay and sums over them are computed: dask://host:port, "
+        "ray://host:port or spark://host:port; dask://local and so on start workers here.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything, spend nothing, and write nothing.")

@@ -68,7 +68,7 @@ def label_codes(rows: RowSource, y: Any, classes: Sequence[Any]) -> Integers:
     return codes_of(cells, known)
 
 
-def class_places(y: Any, classes: Sequence[Any], *, unlabelled: bool) -> Integers:
+def class_places(y: Any, classes: Sequence[Any], *, unlabelled: bool, first: int = 0) -> Integers:
     """Return for each label its place in ``classes``; refuse a label that is none of them.
 
     Parameters
@@ -79,6 +79,8 @@ def class_places(y: Any, classes: Sequence[Any], *, unlabelled: bool) -> Integer
         The labels that can occur, declared without looking at ``y``.
     unlabelled : bool
         Whether -1 marks a row without a label. It is returned as it is.
+    first : int
+        The number of the first row, for messages.
 
     Examples
     --------
@@ -93,8 +95,9 @@ def class_places(y: Any, classes: Sequence[Any], *, unlabelled: bool) -> Integer
     codes = codes_of(_given_labels(y)[0], known)
     wrong = np.flatnonzero(codes < 0)
     if len(wrong):
+        row = first + int(wrong[0])
         raise InvalidData(
-            f"y has a label in row {int(wrong[0])} that is none of classes={tuple(classes)!r}; "
+            f"y has a label in row {row} that is none of classes={tuple(classes)!r}; "
             "declare the classes, which are never read from the rows. A missing label is none of "
             "them, text is not a number, and -1 is for learners that take rows without a label."
         )

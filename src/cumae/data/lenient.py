@@ -296,8 +296,7 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
     read = range(len(columns.columns)) if places is None else places
     enough = max(1, math.ceil(FEWEST_FITTING * length_of(rows)))
     left = {place: _Contents(columns.columns[place], enough) for place in read}
-    tables = rows.pieces() if isinstance(rows, ParquetRows) else [rows]
-    for table in tables:
+    for table in rows.pieces() if isinstance(rows, ParquetRows) else [rows]:
         found = bare_columns(table)
         for start in range(0, len(found[0]), PIECE):
             some = slice(start, start + PIECE)
@@ -308,6 +307,47 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
         raise InvalidData("all cells of X are missing, so that there is nothing to learn from.")
     for seen in left.values():
         seen.refuse(columns.key(seen.column.name))
+
+
+def contents(rows: Any, columns: Columns) -> Integers:
+    """Return counts of cells of each column: those that are there, can be read, and fit.
+
+    Counts of several tables may be added.
+
+    Parameters
+    ----------
+    rows : table
+        Some rows.
+    columns : Columns
+        The columns, as far as they are known.
+    """
+    seen = [_Contents(column, length_of(rows) + 1) for column in columns.columns]
+    for one, cells in zip(seen, bare_columns(rows), strict=True):
+        one.lacks(cells)
+    return np.array([[one.there, one.count, one.readable, one.fitting] for one in seen], np.int64)
+
+
+def refuse_without_contents(counts: Integers, columns: Columns) -> None:
+    """Refuse columns of which (nearly) nothing is left, by what ``contents`` counted in all rows.
+
+    Parameters
+    ----------
+    counts : array of int
+        The sum of what ``contents`` returned.
+    columns : Columns
+        The columns, as far as they are known.
+
+    Raises
+    ------
+    InvalidData
+        Names the first such column, or says that all cells are missing.
+    """
+    if not counts[:, 0].any():
+        raise InvalidData("all cells of X are missing, so that there is nothing to learn from.")
+    for column, found in zip(columns.columns, counts.tolist(), strict=True):
+        seen = _Contents(column, 1)
+        seen.there, seen.count, seen.readable, seen.fitting = found
+        seen.refuse(columns.key(column.name))
 
 
 @claim("KEYS")
@@ -376,6 +416,7 @@ class _Contents:
             return bool(np.isnan(self.column.read(cells)[:, 0]).all())
         if cells.dtype.kind in TYPED.get(self.column.kind, ""):
             if self.column.bounds is None:
+                self.there, self.count, self.readable, self.fitting = True, 1, 1, 1
                 return False  # they stand for themselves
             self.same, present = False, ~missing_cells(cells)
             self.there = self.there or bool(present.any())

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,8 +23,7 @@ from cumae.data.rows import (
 )
 from cumae.errors import InvalidData, shown
 from cumae.extras import pa, pq
-
-Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+from cumae.filesystems import FileAddress, Paths, places_of_files
 
 
 class ParquetRows(RowSource):
@@ -39,9 +36,12 @@ class ParquetRows(RowSource):
     ----------
     paths : str, path or list of them
         A file, a list of files, or a folder whose ``*.parquet`` files are taken by name. All must
-        have the same columns of the same types.
+        have the same columns of the same types. They may be addresses of other file systems, such
+        as ``s3://bucket/folder``, which fsspec reads.
     features : list of str or None
         Names of the columns to use. Default: all.
+    storage_options : mapping, or None
+        Options of fsspec for the file system, such as keys to it.
 
     Raises
     ------
@@ -64,9 +64,15 @@ class ParquetRows(RowSource):
 
     is_frame = True
 
-    def __init__(self, paths: Paths, features: Sequence[str] | None = None) -> None:
-        self._paths = _files(paths)
-        self._groups: list[tuple[Path, int, int]] = []  # file, row group of it, rows of that
+    def __init__(
+        self,
+        paths: Paths,
+        features: Sequence[str] | None = None,
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._paths = places_of_files(paths, storage_options or {})
+        self._groups: list[tuple[FileAddress, int, int]] = []  # file, row group of it, rows of that
         for place, path in enumerate(self._paths):
             with _opened(path) as file:
                 if not place:
@@ -225,18 +231,13 @@ class ParquetRows(RowSource):
         return arrow_kind(self._field(name).type)
 
 
-def _files(paths: Paths) -> list[Path]:
-    if isinstance(paths, str | os.PathLike):
-        folder = Path(paths)
-        files = sorted(folder.glob("*.parquet")) if folder.is_dir() else [folder]
-    else:
-        files = [Path(path) for path in paths]
-    if not files:
-        raise InvalidData("the folder has no *.parquet file, or the list of files is empty.")
-    return files
-
-
-def _opened(path: Path) -> Any:
-    with contextlib.suppress(OSError, pa.ArrowInvalid):
-        return pq.ParquetFile(path, pre_buffer=False)
-    raise InvalidData(f"{shown(str(path))} is missing, unreadable or no Parquet file.")
+@contextlib.contextmanager
+def _opened(place: FileAddress) -> Iterator[Any]:
+    with place.opened() as source:
+        found = None
+        with contextlib.suppress(OSError, pa.ArrowInvalid):
+            found = pq.ParquetFile(source, pre_buffer=False)
+        if found is None:
+            raise InvalidData(f"{shown(place.path)} is missing, unreadable or no Parquet file.")
+        with found:
+            yield found

@@ -12,7 +12,7 @@ from cumae.arrays import Integers
 from cumae.data import Columns, ParquetRows
 from cumae.engines.here import cut, raw_pieces
 from cumae.engines.pieces import Filling, Pieces, RawBlock
-from cumae.errors import InvalidData
+from cumae.errors import InvalidData, InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,23 @@ class AnsweredRows:
         table = self.X.copy()
         columns.fill(table)
         return replace(self, X=table)
+
+
+def refuse_elsewhere(rows: AnsweredRows, why: str) -> None:
+    """Refuse rows that stay on an engine elsewhere, before anything is paid.
+
+    Parameters
+    ----------
+    rows : AnsweredRows
+        The rows.
+    why : str
+        What needs them here.
+    """
+    if isinstance(rows.y, Pieces) and not rows.y.engine.has_rows:
+        raise InvalidParameter(
+            f"{why}, which needs rows in this process, and they stay on {rows.y.engine.name}; give "
+            "the rows themselves, or leave that out."
+        )
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,14 @@ class RowEngine(ABC):
     name : str
         A short name, for messages.
     is_here : bool
-        Whether pieces are in this process, so that its other code may read them.
+        Whether pieces are worked on in this process, so that its errors may be shown.
+    has_rows : bool
+        Whether tables are in this process, so that its other code may read them.
     """
 
     name: ClassVar[str]
     is_here: ClassVar[bool] = False
+    has_rows: ClassVar[bool] = False
 
     @abstractmethod
     def hold(self, pieces: Sequence[Any]) -> Any:
@@ -119,6 +122,19 @@ class Quieted:
             if not self.all_errors:
                 raise
             return Failed(type(error).__name__, None)
+
+
+def size_of(piece: Any) -> Any:
+    """Return the number of rows of a piece that was made, or what went wrong with it."""
+    return piece if isinstance(piece, Failed) else len(piece[0])
+
+
+def worked(work: Work, piece: Any) -> Any:
+    """Return what work makes of a piece; engines know it by this name alone.
+
+    Tasks of engines have the names of their functions, which stand in logs and on dashboards.
+    """
+    return piece if isinstance(piece, Failed) else work(piece)
 
 
 @claim("PIECES")

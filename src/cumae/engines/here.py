@@ -29,6 +29,7 @@ class Here(RowEngine):
 
     name: ClassVar[str] = "this process"
     is_here: ClassVar[bool] = True
+    has_rows: ClassVar[bool] = True
 
     def hold(self, pieces: Sequence[Any]) -> Any:
         return pieces
@@ -61,6 +62,7 @@ class Processes(RowEngine):
     """
 
     name: ClassVar[str] = "processes"
+    has_rows: ClassVar[bool] = True
 
     def __init__(self, n_jobs: int = -1) -> None:
         self.n_jobs = n_jobs
@@ -187,12 +189,24 @@ def raw_pieces(
         Whoever reads files; None is this process.
     """
     if isinstance(rows, ParquetRows):
-        starts = np.cumsum([0, *rows.group_sizes]).tolist()
-        filled = [group for group, size in enumerate(rows.group_sizes) if size]
-        parts = [FilePiece(rows, group, starts[group]) for group in filled]
-        sizes = tuple(rows.group_sizes[group] for group in filled)
-        rows = Pieces(engine or Here(), parts, sizes)
+        parts, sizes = parquet_pieces(rows)
+        engine = engine or Here()
+        rows = Pieces(engine, engine.hold(parts), sizes)
     return beside(rows, arrays) if arrays else rows
+
+
+def parquet_pieces(rows: ParquetRows) -> tuple[list[FilePiece], tuple[int, ...]]:
+    """Return a piece for each row group that has rows, and how many it has.
+
+    Parameters
+    ----------
+    rows : ParquetRows
+        The files.
+    """
+    starts = np.cumsum([0, *rows.group_sizes]).tolist()
+    filled = [group for group, size in enumerate(rows.group_sizes) if size]
+    parts = [FilePiece(rows, group, starts[group]) for group in filled]
+    return parts, tuple(rows.group_sizes[group] for group in filled)
 
 
 def summed(total: Step, parts: Pieces | Iterable[tuple[Any, ...]]) -> Any:

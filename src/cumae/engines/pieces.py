@@ -13,6 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import PIECE, Columns
 from cumae.engines.engine import Quieted, RowEngine, add_once, each_once
+from cumae.errors import InvalidData
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
 
@@ -197,6 +198,8 @@ class Pieces:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Return the blocks of a table of this process, in their order."""
+        if not self.engine.has_rows:
+            raise InvalidData(f"these rows stay on {self.engine.name}; ask for sums over them.")
         for piece in self.table:
             for block in blocks(piece):
                 yield through(self.steps, block)

@@ -24,20 +24,19 @@ from cumae.data import (
     Bounds,
     Columns,
     Declared,
-    ParquetRows,
     check_rows,
     check_some_rows,
     class_names,
-    class_places,
     labelled_table,
     length_of,
     names_of,
-    need_contents,
     table_of,
     width_of,
 )
 from cumae.effort import total_effort
-from cumae.engines import AnsweredRows, Pieces, files_in_pieces, right_answers, row_count
+from cumae.engines import AnsweredRows, Pieces, right_answers
+from cumae.engines.frames import checked_rows, placed_rows, read_labels
+from cumae.engines.rows import need_contents_of
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay, warn_if_weak
 from cumae.live import forget
@@ -183,10 +182,12 @@ class Learner(PrivateEstimator, ABC):
         Parameters
         ----------
         X : table
-            Private rows: a list of rows, an array, a data frame or ParquetRows.
+            Private rows: a list of rows, an array, a data frame or ParquetRows. Learners by sums
+            leave data frames of Dask and Spark, and data sets of Ray, where they are.
         y : array-like
             Their labels, each one of ``classes``; -1 marks a row without a label, for learners
-            that can use those. With ParquetRows, the name of a column will do.
+            that can use those. With ParquetRows, the name of a column will do; rows that stay on a
+            cluster need one.
         X_public : table, or None
             Public rows with the same columns; they are free, and never protected.
 
@@ -257,7 +258,7 @@ class Learner(PrivateEstimator, ABC):
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
         check_parameters(self, self.parameter_table)
-        X, y = labelled_table(X, y)
+        X, y = placed_rows(X, y, stay=self.reads_pieces)
         sizes, rows = self.read_rows(X, y, X_public, y_public)
         if not is_inside():
             self.check_contents(X)
@@ -397,7 +398,8 @@ class Learner(PrivateEstimator, ABC):
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)
         check_some_rows(labels)
-        labelled = int(np.count_nonzero(labels != UNLABELLED))
+        there = isinstance(labels, Pieces)  # then each row has a label
+        labelled = len(labels) if there else int(np.count_nonzero(labels != UNLABELLED))
         public = 0 if rows.public is None else length_of(rows.public)
         return Sizes(labelled, len(labels) - labelled, public, columns), rows
 
@@ -571,17 +573,14 @@ class Learner(PrivateEstimator, ABC):
             if public is None:
                 raise InvalidParameter("y_public was given without X_public; give both.")
             check_rows(length_of(public), public_y)
-        rows = Rows(self._encoded(columns, X), labels, public, public_y)
+        rows = Rows(self._encoded(columns, X, labels), labels, public, public_y)
         self._check_readable(rows)
         return rows
 
-    def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | Pieces:
+    def _encoded(self, columns: Columns, X: Any, labels: Any) -> NDArray[Any] | Pieces:
         """Return encoded rows, or where they are read from; refuse those that cannot be read."""
-        if not (self.reads_pieces and isinstance(X, ParquetRows)):
-            return self._encode(columns, X)
-        rows = files_in_pieces(columns.arrange(X), columns)
-        rows.sum(row_count)  # each piece is read, and raises what is wrong with it
-        return rows
+        found = checked_rows(X, columns, labels) if self.reads_pieces else None
+        return self._encode(columns, X) if found is None else found
 
     def check_contents(self, X: Any) -> None:
         """Refuse columns of which nothing is left once they are read, before anything is paid.
@@ -591,7 +590,7 @@ class Learner(PrivateEstimator, ABC):
         """
         X = table_of(X)
         columns = self._columns_of(X)
-        need_contents(columns.arrange(X), columns)
+        need_contents_of(columns.arrange(X), columns)
 
     def check_queries(self, X: Any, queries: Any) -> None:
         """Refuse queries that ``predict`` would refuse after a fit to ``X``.
@@ -611,8 +610,12 @@ class Learner(PrivateEstimator, ABC):
     def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         return columns.encode(X)
 
-    def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
-        """Return labels as 0 and 1, and -1 where there is none."""
+    def _check_y(self, y: Any, *, unlabelled: bool) -> Any:
+        """Return labels as places in the classes, and -1 where there is none."""
+        return read_labels(y, self._known_classes(unlabelled=unlabelled), unlabelled=unlabelled)
+
+    def _known_classes(self, *, unlabelled: bool) -> list[Any]:
+        """Return the declared classes; refuse those that this learner cannot take."""
         classes = list(self.classes) if np.iterable(self.classes) else []
         if len(classes) != 2 or classes[0] == classes[1]:
             raise InvalidParameter(
@@ -623,4 +626,4 @@ class Learner(PrivateEstimator, ABC):
             raise InvalidParameter(
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
-        return class_places(y, classes, unlabelled=unlabelled)
+        return classes

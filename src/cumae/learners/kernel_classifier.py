@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.arrays import Floats, Integers
+from cumae.arrays import Floats
 from cumae.claims import claim
-from cumae.data import Declared, class_places
+from cumae.data import Declared
+from cumae.engines import refuse_elsewhere
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
@@ -170,6 +171,7 @@ class PrivateKernelClassifier(KernelLearner):
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
         few = self._measurements(sizes).strength < least
         if self._scores == 1 and self.goal == "accuracy" and few:
+            refuse_elsewhere(rows, "so few rows take trees")
             route, plan = "trees", self._booster(SYSTEM).decide(sizes, rows)
         else:
             route, plan = "kernel", super()._decide(sizes, rows)
@@ -214,5 +216,6 @@ class PrivateKernelClassifier(KernelLearner):
         trees = getattr(self, "trees_", None)
         return super().__str__() if trees is None else "\n".join([str(trees), *self.rule_lines()])
 
-    def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
-        return class_places(y, check_classes(self.classes), unlabelled=unlabelled)
+    def _known_classes(self, *, unlabelled: bool) -> list[Any]:
+        del unlabelled
+        return check_classes(self.classes)

@@ -16,6 +16,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.counting.intervals import Figure
 from cumae.data import class_names
+from cumae.engines import refuse_elsewhere
 from cumae.errors import InvalidParameter, TooFewRows, shown, warn
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.ranged import (
@@ -211,6 +212,7 @@ class ScoredLearner(Learner):
         AnswerRule.of(self.classes, *given)  # refuses what does not fit the classes
         if self.sensitivity is None:
             return self._decide_model(sizes, rows)
+        refuse_elsewhere(rows, "sensitivity sets rows aside")
         return plan_with_threshold(self, sizes, rows, type(self)._decide_model)
 
     def _decide_model(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:

@@ -277,7 +277,7 @@ def read_table_file(
     InvalidData
         If it cannot be read; the message names the row and the column, never a value.
     """
-    if path != STANDARD and Path(path).is_dir():
+    if path != STANDARD and ("://" in path or Path(path).is_dir()):
         return _looked_at(TableFile(path, ParquetRows(path)), watch)
     with opened_file(path) as stream:
         if is_parquet(stream):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from cumae.cli.models.algorithms import (
     NamedAlgorithm,
     has_public,
 )
+from cumae.cli.models.elsewhere.fitting import Elsewhere
 from cumae.cli.models.goals import Aim, AnswerThreshold, ClassShares, Costs, Goal
 from cumae.cli.models.numbers.fitting import need_one, refuse_classes, regressor
 from cumae.cli.models.routes import (
@@ -36,16 +38,21 @@ from cumae.cli.options import (
     Delta,
     DryRun,
     Encoding,
+    Engine,
     Epsilon,
     Force,
     Full,
     Keys,
     Label,
     Link,
+    MaxQueries,
     NumberRange,
+    OutFile,
     Public,
     Schema,
     Separator,
+    Settings,
+    Unlabelled,
 )
 from cumae.errors import InvalidParameter
 
@@ -55,16 +62,6 @@ if TYPE_CHECKING:
     from cumae.planning.advice import Advice
     from cumae.planning.routes import Situation
 
-OutFile = Annotated[
-    str,
-    typer.Option(
-        "-o",
-        "--out",
-        metavar="OUT",
-        help="A model (model.json, may be published; - for standard output) or an oracle "
-        "(oracle.db, must not be).",
-    ),
-]
 RouteOption = Annotated[
     RouteName,
     typer.Option(
@@ -85,12 +82,6 @@ ModelName = Annotated[
         "ordered ones.",
     ),
 ]
-MaxQueries = Annotated[
-    int | None,
-    typer.Option(
-        "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
-    ),
-]
 AlgorithmOption = Annotated[
     AlgorithmName | None,
     typer.Option(
@@ -103,24 +94,6 @@ AlgorithmOption = Annotated[
 ConceptOption = Annotated[
     ConceptName | None,
     typer.Option("--concept", help="The rules that --algorithm chooses from; trees of depth 2."),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A parameter of --algorithm, as its Python class names it: alpha=0.05, say. It may be "
-        "given several times.",
-    ),
-]
-Unlabelled = Annotated[
-    str | None,
-    typer.Option(
-        "--unlabelled",
-        metavar="FILE",
-        help="Private rows without labels, with the same columns, of other people than DATA; for "
-        "generic, label-boost and iter-label-boost.",
-    ),
 ]
 MAX_QUERIES = 1_000
 
@@ -147,6 +120,7 @@ def fit(
     schema: Schema = None,
     public: Public = None,
     unlabelled: Unlabelled = None,
+    engine: Engine = None,
     keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
@@ -181,14 +155,15 @@ def fit(
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     need_one(classes, number_range, link)
+    if engine is not None:
+        given = (label, schema, classes, number_range, link, model, epsilon, delta)
+        refused = (goal, costs, threshold, class_shares, public, unlabelled, algorithm, keys)
+        _fit_there(Elsewhere(engine, data, *given), (*refused, dry_run or None), out, force, full)
+        return
     named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
     aims = (goal, costs, threshold, class_shares)
-    if number_range is not None:
-        refuse_classes(named, route, max_queries, aims)
-    elif named is None:
-        route = route_for(route, model, max_queries, out)
-    else:
-        _refuse_beside(route, model, *aims)
+    wanted = (route, model, max_queries, out)
+    route = _route_of(named, *wanted, aims, numbers=number_range is not None)
     oracle = number_range is None and _is_oracle(named, route, out)
     _check_names(out, keys, oracle=oracle)
     need_files(data, schema, public, unlabelled)
@@ -199,8 +174,9 @@ def fit(
         output = None if oracle else stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
-        form = CsvForm(encoding, separator)
-        table = read_private(data, label, classes, schema, public, form, unlabelled)
+        table = read_private(
+            data, label, classes, schema, public, CsvForm(encoding, separator), unlabelled
+        )
         if oracle:
             check_keys(out, keys)
         estimator: Any
@@ -227,6 +203,52 @@ def fit(
         else:
             output.write(_as_bytes(estimator))
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
+
+
+def _route_of(
+    named: NamedAlgorithm | None,
+    route: RouteName,
+    model: str | None,
+    max_queries: int | None,
+    out: str,
+    aims: tuple[Any, ...],
+    *,
+    numbers: bool,
+) -> RouteName:
+    """Return the route that is taken; refuse options that exclude each other.
+
+    Parameters
+    ----------
+    named : NamedAlgorithm, or None
+        An algorithm that was asked for by its name.
+    route, model, max_queries, out : RouteName, str, int and str
+        As in ``fit``.
+    aims : tuple
+        The goal, costs, the threshold and shares of classes.
+    numbers : bool
+        Whether labels are numbers.
+    """
+    if numbers:
+        refuse_classes(named, route, max_queries, aims)
+    elif named is None:
+        return route_for(route, model, max_queries, out)
+    else:
+        _refuse_beside(route, model, *aims)
+    return route
+
+
+def _fit_there(there: Elsewhere, refused: Sequence[Any], out: str, force: bool, full: bool) -> None:
+    """Fit to rows that stay on an engine, and write the model."""
+    from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
+    from cumae.cli.files.output import Output  # noqa: PLC0415
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    _check_names(out, None, oracle=False)
+    need_files(there.data, there.schema)
+    with messages_shown(), Output(out, force=force) as output:
+        learner, table, seconds = there.fit(refused)
+        output.write(_as_bytes(learner))
+    _report(learner, table, out, seconds, full=full, as_json=False)
 
 
 def _is_oracle(named: NamedAlgorithm | None, route: RouteName, out: str) -> bool:

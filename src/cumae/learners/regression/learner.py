@@ -17,7 +17,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Bounds, Columns, check_rows, check_some_rows, length_of, table_of
 from cumae.effort import Effort
-from cumae.engines import Pieces
+from cumae.engines import ColumnThere, Pieces
 from cumae.errors import InvalidParameter, shown
 from cumae.learners.base import PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import KernelFeatures, additive_features
@@ -201,10 +201,11 @@ class NumberLearner(ReadableNumbers, RegressorMixin, Learner):  # type: ignore[m
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
         columns.refuse_ordered()
-        numbers = numbers_of(y)
+        there = isinstance(y, ColumnThere)
+        numbers: Any = y.read(numbers_of) if there else numbers_of(y)
         check_rows(length_of(X), numbers)
         unlabelled = np.zeros(len(numbers), dtype=np.int64)
-        rows = self._read(columns, X, unlabelled, X_public, None)
+        rows = self._read(columns, X, numbers if there else unlabelled, X_public, None)
         check_some_rows(unlabelled)
         public = 0 if rows.public is None else length_of(rows.public)
         return Sizes(len(numbers), 0, public, columns), replace(rows, y=numbers)

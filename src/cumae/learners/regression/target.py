@@ -109,13 +109,15 @@ def check_range(given: object, link: str) -> None:
         )
 
 
-def numbers_of(y: Any) -> Floats:
+def numbers_of(y: Any, first: int | None = None) -> Floats:
     """Return the numbers that are to be learnt, one for each row; refuse what is none.
 
     Parameters
     ----------
     y : array-like
         The numbers.
+    first : int, or None
+        The number of the first row, if they are some of many; then a message names the row.
 
     Examples
     --------
@@ -131,8 +133,10 @@ def numbers_of(y: Any) -> Floats:
         found = found[:, 0]
     if found.ndim != 1:
         raise InvalidData(f"y has {found.ndim} dimensions; give one number for each row.")
-    if not np.isfinite(found).all():
-        raise InvalidData("y has a missing or infinite number; leave such rows out.")
+    odd = ~np.isfinite(found)
+    if odd.any():
+        row = "" if first is None else f" in row {first + int(np.argmax(odd))}"
+        raise InvalidData(f"y has a missing or infinite number{row}; leave such rows out.")
     return np.clip(found, -HUGE, HUGE)
 
 

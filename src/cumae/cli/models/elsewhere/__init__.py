@@ -1,0 +1,1 @@
+"""Fits to rows that stay on an engine, for ``cumae fit --engine``."""
