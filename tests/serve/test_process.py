@@ -206,6 +206,9 @@ REFUSED = [
 def test_unsafe_settings_are_refused_before_anything_opens(
     words: list[str], part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("oracle.db", "a.pem"):  # files that are not there are refused before
+        (tmp_path / name).touch()
+    (tmp_path / "a.toml").write_text("no = settings\n")
     (tmp_path / "strange.toml").write_text("nonsense = 1\n")
     (tmp_path / "typed.toml").write_text('port = "80"\n')
     monkeypatch.chdir(tmp_path)
@@ -213,4 +216,5 @@ def test_unsafe_settings_are_refused_before_anything_opens(
     assert found.exit_code == 3
     assert part in " ".join(found.output.split())
     assert "secretword" not in found.output
-    assert not list(tmp_path.glob("*.db*"))
+    assert [one.name for one in tmp_path.glob("*.db*")] == ["oracle.db"]
+    assert not (tmp_path / "oracle.db").read_bytes()

@@ -154,7 +154,8 @@ Engine = Annotated[
         "--engine",
         metavar="ADDRESS",
         help="Where rows of Parquet files stay and sums over them are computed: dask://host:port, "
-        "ray://host:port or spark://host:port; dask://local and so on start workers here.",
+        "ray://host:port or spark://host:port; dask://local and so on start workers here, and "
+        "processes://local uses the cores of this machine.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]

@@ -157,8 +157,12 @@ def fit(
     need_one(classes, number_range, link)
     if engine is not None:
         given = (label, schema, classes, number_range, link, model, epsilon, delta)
-        refused = (goal, costs, threshold, class_shares, public, unlabelled, algorithm, keys)
-        _fit_there(Elsewhere(engine, data, *given), (*refused, dry_run or None), out, force, full)
+        refused = (
+            *(goal, costs, threshold, class_shares, algorithm, concept, settings or None),
+            *(unlabelled, None if route is RouteName.AUTO else route, max_queries, keys),
+            *(public, encoding, separator, dry_run or None),
+        )
+        _fit_there(Elsewhere(engine, data, *given), refused, out, force, full, as_json)
         return
     named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
     aims = (goal, costs, threshold, class_shares)
@@ -237,7 +241,9 @@ def _route_of(
     return route
 
 
-def _fit_there(there: Elsewhere, refused: Sequence[Any], out: str, force: bool, full: bool) -> None:
+def _fit_there(
+    there: Elsewhere, refused: Sequence[Any], out: str, force: bool, full: bool, as_json: bool
+) -> None:
     """Fit to rows that stay on an engine, and write the model."""
     from cumae.cli.files.messages import messages_shown  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
@@ -248,7 +254,7 @@ def _fit_there(there: Elsewhere, refused: Sequence[Any], out: str, force: bool, 
     with messages_shown(), Output(out, force=force) as output:
         learner, table, seconds = there.fit(refused)
         output.write(_as_bytes(learner))
-    _report(learner, table, out, seconds, full=full, as_json=False)
+    _report(learner, table, out, seconds, full=full, as_json=as_json)
 
 
 def _is_oracle(named: NamedAlgorithm | None, route: RouteName, out: str) -> bool:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cumae.cli.models.private import PrivateTable
 
 BESIDE = (
-    "--goal, --costs, --threshold, --class-shares, --public, --unlabelled, --algorithm, --keys, "
-    "--dry-run and oracles"
+    "--goal, --costs, --threshold, --class-shares, --algorithm, --concept, --set, --unlabelled, "
+    "--route, --max-queries, --keys, --public, --encoding, --separator, --dry-run and oracles"
 )
 
 
