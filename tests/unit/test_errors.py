@@ -32,7 +32,9 @@ from cumae import (
 )
 from cumae.concepts import Thresholds
 from cumae.extras import needing
+from cumae.learners.regression.target import numbers_of
 from cumae.privacy import Pure
+from cumae.theorems.rows import need_rows
 
 ROWS = np.linspace(0, 1, 400)[:, None]
 LABELS = (ROWS[:, 0] > 0.5).astype(int)
@@ -84,6 +86,34 @@ def text_in_numbers() -> Any:
     return PrivateLogisticRegression(columns={"age": (0, 9)}).fit(rows, [0, 1, 1])
 
 
+def label_of_no_class() -> Any:
+    return PrivateLogisticRegression(columns=[(0, 1)]).fit(ROWS, [*LABELS[:-1], 7])
+
+
+def number_that_lacks() -> Any:
+    return numbers_of([1.0, np.nan], 10)
+
+
+def column_of_other_words() -> Any:
+    rows = pd.DataFrame({"town": ["Rome"] * 400})
+    return PrivateLogisticRegression(columns={"town": ["Bath", "York"]}).fit(rows, LABELS)
+
+
+def cell_of_a_query_that_lacks() -> Any:
+    model = QueryRelease(Thresholds(), 20.0, max_queries=3, n_shards=20, columns=[(0, 1)])
+    return model.fit(ROWS, LABELS).predict([[0.5], [np.nan]])
+
+
+def open_range_of_few_rows() -> Any:
+    columns = {"age": (0, 1), "income": None}
+    rows = pd.DataFrame({"age": ROWS[:40, 0], "income": ROWS[:40, 0]})
+    return PrivateLogisticRegression(0.5, 1e-6, columns=columns).fit(rows, LABELS[180:220])
+
+
+def paper_of_few_rows() -> Any:
+    return need_rows(100, 646)
+
+
 def package_that_lacks() -> None:
     with needing("parrots", "birds"):
         importlib.import_module("no_such_package")
@@ -98,6 +128,12 @@ def package_that_lacks() -> None:
         (cell_that_lacks, InvalidData, {"columns": ("age",), "rows": (1,)}),
         (other_columns, InvalidData, {"columns": ("age", "years")}),
         (text_in_numbers, InvalidData, {"columns": ("age",), "rows": (1,)}),
+        (label_of_no_class, InvalidData, {"rows": (399,)}),
+        (number_that_lacks, InvalidData, {"rows": (11,)}),
+        (column_of_other_words, InvalidData, {"columns": ("town",)}),
+        (cell_of_a_query_that_lacks, InvalidData, {"columns": ("0",), "rows": (1,)}),
+        (open_range_of_few_rows, InvalidData, {"columns": ("income",)}),
+        (paper_of_few_rows, InvalidData, {"needed_rows": 646}),
         (lambda: PrivateKernelClassifier(-1.0).fit(ROWS, LABELS), InvalidParameter, {}),
         (
             lambda: PrivateKernelClassifier(goal="speed").fit(ROWS, LABELS),

@@ -45,7 +45,9 @@ def check_bits(X: ArrayLike, n_features: int | None = None) -> NDArray[np.bool_]
         row, column = wrong[0].tolist()
         raise InvalidData(
             f"X holds something else than 0 and 1 in row {row}, column {column}; declare "
-            "categories, so that each becomes a column of 0 and 1, or use Stumps."
+            "categories, so that each becomes a column of 0 and 1, or use Stumps.",
+            columns=[column],
+            rows=[row],
         )
     return np.asarray(table == 1)
 

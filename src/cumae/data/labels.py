@@ -99,7 +99,8 @@ def class_places(y: Any, classes: Sequence[Any], *, unlabelled: bool, first: int
         raise InvalidData(
             f"y has a label in row {row} that is none of classes={tuple(classes)!r}; "
             "declare the classes, which are never read from the rows. A missing label is none of "
-            "them, text is not a number, and -1 is for learners that take rows without a label."
+            "them, text is not a number, and -1 is for learners that take rows without a label.",
+            rows=[row],
         )
     return np.where(codes == beyond, UNLABELLED, codes)
 
@@ -114,8 +115,10 @@ def check_labels(y: ArrayLike, name: str = "y") -> Integers:
     if len(wrong):
         row = int(wrong[0])
         if is_missing(cells[row]):
-            raise InvalidData(f"{name} has a missing value in row {row}; fill or drop it.")
-        raise InvalidData(f"{name} has a label in row {row} that is neither 0 nor 1.")
+            raise InvalidData(
+                f"{name} has a missing value in row {row}; fill or drop it.", rows=[row]
+            )
+        raise InvalidData(f"{name} has a label in row {row} that is neither 0 nor 1.", rows=[row])
     return codes
 
 
@@ -357,5 +360,6 @@ def refuse_unfit(column: str, fitting: int, present: int, what: str) -> None:
         some = "hardly a cell" if fitting else "no cell"
         raise InvalidData(
             f"column {column} has {some} {what}, so that nothing could be learnt from it; compare "
-            "how its cells are written, and in which unit, or leave it out."
+            "how its cells are written, and in which unit, or leave it out.",
+            columns=[column],
         )

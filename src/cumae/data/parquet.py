@@ -101,7 +101,8 @@ class ParquetRows(RowSource):
         if self._schema.names.count(name) != 1:
             raise InvalidData(
                 f"the Parquet files have no single column {shown(name)}; they have "
-                f"{self._schema.names!r}."
+                f"{self._schema.names!r}.",
+                columns=[name],
             )
         return self._schema.field(name)
 

@@ -243,7 +243,8 @@ def exact_weights(weights: ArrayLike | None, rows: int) -> NDArray[Any]:
     else:
         wrong = np.isinf(array)
         if wrong.any():
-            raise InvalidData(f"sample_weight is not finite in row {int(np.argmax(wrong))}.")
+            row = int(np.argmax(wrong))
+            raise InvalidData(f"sample_weight is not finite in row {row}.", rows=[row])
         with np.errstate(over="ignore"):
             small = np.abs(array).sum() < EXACT
         if small and np.all(array == np.rint(array)):

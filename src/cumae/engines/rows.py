@@ -77,7 +77,9 @@ class EngineRows(RowSource):
 
     def _place(self, name: str) -> int:
         if self.names.count(name) != 1:
-            raise InvalidData(f"X has no single column {shown(name)}; it has {self.names!r}.")
+            raise InvalidData(
+                f"X has no single column {shown(name)}; it has {self.names!r}.", columns=[name]
+            )
         return self.names.index(name)
 
     def take(self, places: Integers) -> NoReturn:

@@ -287,7 +287,9 @@ def refuse_infinite(table: NDArray[Any], who: str) -> None:
         row, column = wrong[0][0], wrong[0][-1]
         raise InvalidData(
             f"X is infinite in row {row}, column {column}, which {who} cannot take; replace it by "
-            "a bound."
+            "a bound.",
+            columns=[column],
+            rows=[row],
         )
 
 

@@ -229,15 +229,18 @@ def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
     error = ranges.rank_error(sizes.labelled)
     if error <= MOST_OFF * sizes.labelled:
         return
-    least = math.ceil(error / MOST_OFF) if epsilon > 0 else "no number"
-    names = [column.name for column in _open(sizes.columns)[:10]]
+    least = math.ceil(error / MOST_OFF) if epsilon > 0 else None
+    few = [column.name for column in _open(sizes.columns)[:10]]
+    names = few.copy()
     if ranges.n_columns > len(sizes.columns.open) or not names:
         names.append("y (target_range)")
     raise InvalidData(
         f"{sizes.labelled} rows are too few to find the ranges of {ranges.n_columns} columns with "
-        f"epsilon={epsilon!r}: {least} would do. Declare the lowest and the highest value of "
-        f"column {', '.join(names)}, from what is "
-        "known without the rows, or give public rows (X_public)."
+        f"epsilon={epsilon!r}: {least or 'no number'} would do. Declare the lowest and the highest "
+        f"value of column {', '.join(names)}, from what is known without the rows, or give public "
+        "rows (X_public).",
+        columns=few,
+        needed_rows=least,
     )
 
 

@@ -213,11 +213,12 @@ def plan_with_threshold(
     law, bins = NoiseLaw.of(noise), bin_count(held)
     least = STANDS_OUT * math.sqrt(law.variance * bins)
     if held < max(least, 1):
-        needed = f"{math.ceil(least / learner.held_out)} rows would do, if all were of this class"
+        needed = math.ceil(least / learner.held_out)
         raise InvalidData(
             f"{sizes.labelled} rows are too few to choose a threshold for sensitivity="
-            f"{learner.sensitivity!r} with epsilon={learner.epsilon!r}: {needed}. Declare a "
-            "threshold or costs, which cost no rows."
+            f"{learner.sensitivity!r} with epsilon={learner.epsilon!r}: {needed} rows would "
+            "do, if all were of this class. Declare a threshold or costs, which cost no rows.",
+            needed_rows=needed,
         )
     inner = plan(learner, replace(sizes, labelled=sizes.labelled - held), rows)
     return replace(

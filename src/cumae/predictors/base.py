@@ -163,7 +163,8 @@ class Training:
         if names:
             raise InvalidData(
                 f"columns hold text by their types: {', '.join(names)}; declare their categories "
-                "with columns=."
+                "with columns=.",
+                columns=names,
             )
 
 

@@ -138,7 +138,9 @@ class QueryReader:
             row, column = missing[0]
             raise InvalidData(
                 f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
-                "it, or declare with columns= at fit that cells may be missing."
+                "it, or declare with columns= at fit that cells may be missing.",
+                columns=[known[column]],
+                rows=[row],
             )
         for place in self.numeric:
             numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
@@ -224,5 +226,7 @@ def _check_finite(table: Floats, names: list[str]) -> None:
     if len(wrong):
         row, column = wrong[0]
         raise InvalidData(
-            f"X is infinite in row {row}, column {names[column]}; give a finite number."
+            f"X is infinite in row {row}, column {names[column]}; give a finite number.",
+            columns=[names[column]],
+            rows=[row],
         )

@@ -33,7 +33,8 @@ labelled rows; take constants='practical'.
         about = f" (about {needed:.1e})" if needed > HARD_TO_READ else ""
         raise InvalidData(
             f"{n_rows:,} rows are too few for constants='paper', which asks for {needed:,}{about} "
-            "labelled rows; take constants='practical'."
+            "labelled rows; take constants='practical'.",
+            needed_rows=needed,
         )
 
 

@@ -164,5 +164,7 @@ def check_shape(table: Floats, X: ArrayLike, name: str) -> None:
         names = getattr(X, "columns", range(table.shape[1]))
         raise InvalidData(
             f"{name} has an infinite value in row {row}, column {names[column]}; a boundary across "
-            "several columns needs finite ones."
+            "several columns needs finite ones.",
+            columns=[str(names[column])],
+            rows=[row],
         )

@@ -135,8 +135,11 @@ def numbers_of(y: Any, first: int | None = None) -> Floats:
         raise InvalidData(f"y has {found.ndim} dimensions; give one number for each row.")
     odd = ~np.isfinite(found)
     if odd.any():
-        row = "" if first is None else f" in row {first + int(np.argmax(odd))}"
-        raise InvalidData(f"y has a missing or infinite number{row}; leave such rows out.")
+        rows = [] if first is None else [first + int(np.argmax(odd))]
+        row = f" in row {rows[0]}" if rows else ""
+        raise InvalidData(
+            f"y has a missing or infinite number{row}; leave such rows out.", rows=rows
+        )
     return np.clip(found, -HUGE, HUGE)
 
 

@@ -111,6 +111,7 @@ def declared_labels(y: ArrayLike, count: int, classes: Any) -> Integers:
     if len(wrong):
         raise InvalidData(
             f"y has {len(wrong)} labels that are none of classes={tuple(classes)!r}, the first in "
-            f"row {int(wrong[0])}; mend them, or leave their rows out. Nothing was kept."
+            f"row {int(wrong[0])}; mend them, or leave their rows out. Nothing was kept.",
+            rows=[int(wrong[0])],
         )
     return codes
