@@ -155,19 +155,16 @@ def fit(
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     need_one(classes, number_range, link)
+    aims = (goal, costs, threshold, class_shares)
     if engine is not None:
         given = (label, schema, classes, number_range, link, model, epsilon, delta)
-        refused = (
-            *(goal, costs, threshold, class_shares, algorithm, concept, settings or None),
-            *(unlabelled, None if route is RouteName.AUTO else route, max_queries, keys),
-            *(public, encoding, separator, dry_run or None),
-        )
+        asked = (None if route is RouteName.AUTO else route, algorithm, concept, settings or None)
+        others = (unlabelled, public, max_queries, keys, encoding, separator, dry_run or None)
+        refused = (*aims, *asked, *others)
         _fit_there(Elsewhere(engine, data, *given), refused, out, force, full, as_json)
         return
     named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
-    aims = (goal, costs, threshold, class_shares)
-    wanted = (route, model, max_queries, out)
-    route = _route_of(named, *wanted, aims, numbers=number_range is not None)
+    route = _route_of(named, route, model, max_queries, out, aims, numbers=number_range is not None)
     oracle = number_range is None and _is_oracle(named, route, out)
     _check_names(out, keys, oracle=oracle)
     need_files(data, schema, public, unlabelled)
@@ -178,9 +175,8 @@ def fit(
         output = None if oracle else stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
-        table = read_private(
-            data, label, classes, schema, public, CsvForm(encoding, separator), unlabelled
-        )
+        form = CsvForm(encoding, separator)
+        table = read_private(data, label, classes, schema, public, form, unlabelled)
         if oracle:
             check_keys(out, keys)
         estimator: Any
