@@ -30,6 +30,11 @@ class FileAddress:
     path: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a worker makes it of, who may stand in another folder."""
+        path = self.path if "://" in self.path else os.path.abspath(self.path)  # noqa: PTH100
+        return FileAddress, (path, self.options)
+
     @property
     def name(self) -> str:
         """The last part of the path."""

@@ -237,7 +237,7 @@ def test_an_attack_that_gets_no_answer_at_all_is_refused() -> None:
         return game.ask([[0.0]]).answers[0]
 
     attack = Attack("deaf", Refuses, forgets, Claimed(1.0))
-    with pytest.raises(InvalidParameter, match="told 'ValueError: too many queries'"):
+    with pytest.raises(InvalidParameter, match="got 'ValueError: too many queries'"):
         audit(attack, runs=20, progress=False)
 
 

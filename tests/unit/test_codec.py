@@ -141,7 +141,7 @@ CELLS = (
     | st.binary(max_size=5)
     | st.dates()
     | st.datetimes(timezones=st.none() | st.just(dt.UTC))
-    | st.sampled_from([np.datetime64("2020-02"), np.datetime64("NaT", "D")])
+    | st.sampled_from([np.datetime64("2020-02"), np.datetime64("NaT"), np.datetime64("NaT", "D")])
 )
 
 

@@ -69,7 +69,7 @@ def test_few_functions_are_compiled(tmp_path: Path) -> None:
     as well. benchmarks/first_use.py has the seconds.
     """
     learners, thresholds, trees, pure = map(int, run(COUNT, tmp_path).stdout.split())
-    assert learners <= 1  # exact scores
-    assert thresholds <= 14
+    assert learners <= 4  # exact scores, and three of exact sums: half a second in all
+    assert thresholds <= 17
     assert trees <= thresholds + 6
     assert pure <= trees + 3

@@ -26,7 +26,8 @@ def cell_to_json(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of cell
     inf
     """
     if isinstance(value, np.datetime64):
-        return {"datetime64": str(value)}
+        unit = value.dtype.str[3:] if np.isnat(value) else ""  # of others their digits tell it
+        return {"datetime64": f"{value}{unit}"}
     if isinstance(value, dt.date):  # also times, and those of pandas
         if value != value:  # noqa: PLR0124 - pandas' missing time
             return {"datetime64": "NaT"}
@@ -47,7 +48,7 @@ FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "bytes": bytes.fromhex,
     "date": dt.date.fromisoformat,
     "datetime": dt.datetime.fromisoformat,
-    "datetime64": lambda written: np.datetime64(written, *(["D"] if written == "NaT" else [])),
+    "datetime64": lambda written: np.datetime64(*written.rstrip("]").split("[")),
     "float": float,
     "int": lambda written: int(written, 16),
 }

@@ -131,7 +131,8 @@ class DurableJournal(Journal):
         else:
             pieces = [piece for piece, _ in opened_pieces(blobs, before, seal)]
             for piece in pieces:
-                self._gather(piece.event)
+                if self._since is not None:
+                    self._gather(piece.event, self._since)
                 piece.event.apply(self.state)
         self.used = self.state.used
         self._unwritten.clear()
@@ -188,17 +189,18 @@ class DurableJournal(Journal):
         change = Change() if self._change is None else self._change
         change.entries.append(said)
         change.events.append(event)
-        self._gather(event)
+        if self._since is not None:
+            self._gather(event, self._since)
         self.used = used
         if self._change is None:
             self.check()
             self.commit(self._hand_over(change))
 
-    def _gather(self, event: Event) -> None:
+    def _gather(self, event: Event, since: list[Event]) -> None:
         """Remember what outlasts the phase, if the rest of that was frozen before."""
-        outlasting = None if self._since is None else event.outlasting()
-        if self._since is not None and outlasting is not None:
-            self._since.append(outlasting)
+        outlasting = event.outlasting()
+        if outlasting is not None:
+            since.append(outlasting)
 
     @claim("STORE")
     def _enter(self, event: Entered) -> None:

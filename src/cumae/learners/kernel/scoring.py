@@ -330,7 +330,12 @@ def turn_to_cosines(angles: Small, shifts: Small, how: Small) -> None:
             angle = quarter - abs(angle - np.rint(angle))
             square = angle * angle
             sine = ((square * fifth + third) * square + first) * angle
-            angles[row, wave] = min(max(np.rint(sine * top), -top), top)
+            cosine = np.rint(sine * top)
+            if cosine > top:  # numba would compile min and max as functions of their own
+                cosine = top
+            elif cosine < -top:
+                cosine = -top
+            angles[row, wave] = cosine
 
 
 def _whole(numbers: Floats) -> Integers:

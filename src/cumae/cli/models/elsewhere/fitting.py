@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from cumae.cli.models.numbers.fitting import regressor
@@ -63,6 +62,8 @@ class Elsewhere:
         beside : sequence
             The values of options that are refused here, or None.
         """
+        import numpy as np  # noqa: PLC0415
+
         from cumae.cli.files.messages import say  # noqa: PLC0415
         from cumae.cli.files.schemas import SchemaFile, read_schema  # noqa: PLC0415
         from cumae.cli.files.tables import TableFile, TableHead  # noqa: PLC0415
