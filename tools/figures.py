@@ -18,7 +18,8 @@ as it is shown, must be the figure.
 Before a place may stand what is done with it: ``percent of``, ``error of``, ``minus of``; over
 the parts of a place ``mean accuracy of``, ``least percent covered of`` and ``largest ratio of``,
 whose keys end with the words between; and ``/a/b by /c/d`` is the ratio of two numbers,
-and ``/a/b minus /c/d`` their difference.
+and ``/a/b minus /c/d`` their difference. One of a list has its number, or facts that only it has:
+``/runs/table=adult,rows=300,model=kernel,public=True/accuracy``.
 
 Numbers of theorems, of versions and of articles are no figures. Two kinds of text have no comments,
 because other tests compare them: tables between ``<!-- figures ... -->`` and ``<!-- end -->``,
@@ -139,6 +140,13 @@ def blocks(page: str) -> Iterator[Block]:
             yield Block(text, tuple(comments), section)
 
 
+def _alike(listed: list[Any], facts: str) -> Any:
+    """Return the one of a list that has all facts, such as table=adult,rows=300."""
+    pairs = [one.split("=") for one in facts.split(",")]
+    (found,) = [one for one in listed if all(str(one[name]) == value for name, value in pairs)]
+    return found
+
+
 def at(results: Any, place: str) -> Any:
     """Return what stands at a place such as /survey/0/accuracy; keys may have slashes, too."""
     left = place.removeprefix("/")
@@ -150,7 +158,10 @@ def at(results: Any, place: str) -> Any:
         )
         if key is None:
             raise KeyError(place)
-        results = results[int(key)] if isinstance(results, list) else results[key]
+        if isinstance(results, list):
+            results = results[int(key)] if "=" not in key else _alike(results, key)
+        else:
+            results = results[key]
         left = left.removeprefix(key).removeprefix("/")
     return results
 

@@ -10,7 +10,9 @@
     ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
     ├── LiveState          (also TypeError)     a live privacy state must not be duplicated
     ├── MissingPackage     (also ImportError)   an optional package is not installed
-    └── StoreFailed        (also RuntimeError)  a durable oracle cannot be read, written or trusted
+    ├── StoreFailed        (also RuntimeError)  a durable oracle cannot be read, written or trusted
+    ├── WorkerFailed       (also RuntimeError)  a worker of an engine failed
+    └── WorkersLost        (also RuntimeError)  workers of an engine died, and work is missing
 
 and seven warnings: ``TooFewRows``, a fit will work, but drown in noise; ``ConstantAnswers``, it
 will work, but is likely to answer every row alike; ``AnswersDrift``, it will work, but its answers

@@ -70,6 +70,8 @@ It is right for .713 of the rows, twice as often as 35.6 % of them, at epsilon 0
             ".713 = /survey/0/accuracy minus /survey/1/accuracy",
             [".713 is"],
         ),
+        ("/survey/0/accuracy", "/survey/accuracy=0.71349/accuracy", []),
+        ("/survey/0/accuracy", "/survey/accuracy=1/accuracy", ["has no /survey/", ".713 comes"]),
         (".713 = /survey/0/accuracy", ".713 = largest accuracy of /survey", []),
         ("/survey/0/accuracy", "/survey/0/accuracy by /survey/0/accuracy", [".713 is shown"]),
         (".713 of", ".713 (Theorem 3.3, Definitions 2.1 and 2.6) of", []),

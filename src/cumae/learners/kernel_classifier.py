@@ -29,7 +29,6 @@ from cumae.randomness import SYSTEM, Source
 FEW, FEW_FOR_A_COLUMN = 25.0, 2.0
 
 
-@claim("KERNEL")
 class PrivateKernelClassifier(KernelLearner):
     """A classifier by lines, curves and interactions of columns, from noisy sums over the rows.
 
@@ -167,6 +166,7 @@ class PrivateKernelClassifier(KernelLearner):
     def _shapes(self) -> tuple[int, int]:
         return CURVES, int(self.n_waves)
 
+    @claim("KERNEL")
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
         few = self._measurements(sizes).strength < least
@@ -177,11 +177,13 @@ class PrivateKernelClassifier(KernelLearner):
             route, plan = "kernel", super()._decide(sizes, rows)
         return replace(plan, facts={"route": route, **plan.facts})
 
+    @claim("KERNEL")
     def _booster(self, source: Source) -> PrivateBooster:
         return PrivateBooster(
             self.epsilon, columns=self.columns, classes=self.classes, random_state=source
         )
 
+    @claim("KERNEL")
     def _learn_within(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         self.model_, self.trees_ = None, None
         if isinstance(plan.steps, Measurements):

@@ -22,7 +22,6 @@ from cumae.privacy import Budget
 from cumae.randomness import Source, source_for
 
 
-@claim("KERNEL")
 class PrivateLogisticRegression(KernelLearner):
     """Logistic regression on columns with a range, or on curves of them as an additive model.
 
@@ -169,9 +168,11 @@ class PrivateLogisticRegression(KernelLearner):
     def _shapes(self) -> tuple[int, int]:
         return int(self.curves), 0
 
+    @claim("KERNEL")
     def _steps(self, strength: float) -> int:
         return super()._steps(strength) if isinstance(self.n_steps, str) else int(self.n_steps)
 
+    @claim("KERNEL")
     def fit_part(self, rows: Rows, columns: Columns, classes: NDArray[Any]) -> None:
         """Fit as the first part of another learner, which pays and holds the guarantee.
 

@@ -20,7 +20,6 @@ from cumae.privacy import Budget
 from cumae.randomness import Source
 
 
-@claim("REGRESS")
 class PrivateLinearRegression(NumberLearner):
     """Linear regression whose standard errors count the sample and the noise.
 
@@ -127,6 +126,7 @@ class PrivateLinearRegression(NumberLearner):
         return 0, 0
 
     @property
+    @claim("REGRESS")
     def _starts(self) -> tuple[tuple[float, float, float], tuple[float, float], bool]:
         if self.shrink:
             return START, VIEWS, True
