@@ -294,8 +294,11 @@ class Posterior:
                 squares = by_group(groups, solved.mean**2 / view.relevance.factors, count)
                 self._update_variances(view, squares, by_group(groups, solved.known(), count))
                 view.relevance.move(tilted)
-        # Means of columns one by one would overshoot together where columns are alike.
-        return _Belief(solved.mean, tilted.evidence, partial(view.relevance.spread, solved, tilted))
+        # Means of columns one by one would overshoot together where two are alike and matter, and
+        # the joint mean shrinks a few columns among many too far.
+        alone = view.relevance.idle_pairs * (tilted.mean - solved.mean)
+        found = partial(view.relevance.spread, solved, tilted)
+        return _Belief(solved.mean + alone, tilted.evidence, found)
 
     def _as_steep(self) -> tuple[Floats, Floats]:
         """Return all releases as linear measurements, as steep as they are likely to be.

@@ -59,6 +59,11 @@ class Relevance:
         for places, scale in zip(self.blocks, self.scales, strict=True):
             self.factors[places] = scale[:, None]
 
+    @property
+    def idle_pairs(self) -> float:
+        """The share of pairs of columns of which none matters, as far as it is known."""
+        return float(self.weights[0]) ** 2
+
     def look(self, solved: Solved, variances: Floats) -> Tilted:
         """Return what the measurements say about each column, if all others stay as they are.
 
