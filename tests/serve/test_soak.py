@@ -99,7 +99,8 @@ def test_memory_is_flat_and_the_ledger_has_what_was_acknowledged(tmp_path: Path)
     assert acknowledged == (WARM + MEASURED) * PHASE
     totals = store.status(tmp_path / "oracle.db").totals
     assert (totals.answers, totals.charged) == (acknowledged, 0)
-    assert sizes[-1] - sizes[0] < MOST_GROWTH, sizes
+    # What leaks grows with each phase; something may be loaded once, in any of them.
+    assert np.median(np.diff(sizes)) * MEASURED < MOST_GROWTH, sizes
 
 
 def test_who_takes_no_reply_is_left_after_a_while(
