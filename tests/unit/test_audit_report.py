@@ -248,7 +248,7 @@ def test_few_runs_are_explained() -> None:
     slow = replace(found(0.5), runs=40, pace=0.25)
     quick = found(0.5, name="Other, a row")
     (reason,) = reasons_for_few([slow, quick], 10_000)
-    assert reason.startswith("Thing: 40 counted runs, because a run takes 250 ms, everything")
+    assert reason.startswith("Thing: 40 counted runs, because a run takes 250 ms, each run")
     assert "1,000 seconds." in reason
     assert reasons_for_few([slow], 80) == []  # no more were asked for
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -184,7 +185,7 @@ def test_declared_facts_of_parquet_are_checked(tmp_path: Path) -> None:
 
 
 def test_files_on_other_file_systems_are_read_by_their_addresses(tmp_path: Path) -> None:
-    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory = fsspec.filesystem("memory")
     table = pd.DataFrame({"age": np.arange(30.0), "ill": np.arange(30) % 2})
     for part in range(3):
         table.iloc[part * 10 : part * 10 + 10].to_parquet(tmp_path / "part.parquet")

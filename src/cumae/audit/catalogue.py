@@ -286,7 +286,7 @@ def reasons_for_few(audits: Sequence[Audit], runs: int) -> list[str]:
             most[audited(one.name)] = one
     return [
         f"{target}: {one.runs:,} counted runs, because a run takes {one.pace * 1e3:,.3g} ms"
-        + (", everything being trained anew" if one.level == WHOLE else "")
+        + (", each run being played from its start" if one.level == WHOLE else "")
         + f". For {MANY_RUNS:,} give this target alone {4 * MANY_RUNS * one.pace:,.0f} seconds."
         for target, one in most.items()
         if one.runs < min(MANY_RUNS, runs // 2)
